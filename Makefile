@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+DEMO := $(VENV)/.demo
 RUN := $(BIN)/python
 JOBS ?= 2
 TESTS ?=
@@ -13,8 +14,9 @@ ONLY ?=
 
 .PHONY: demo test test-all lint setup wheel wheels fresh clean
 
-demo: setup
-	@$(BIN)/pluginkit demo
+demo: $(DEMO)
+	@rm -rf build/demo
+	@$(BIN)/pluginkit demo --keep build/demo
 
 # The same examples each time (hypothesis' profile ci), so that a red run means a change; test-all draws others. It
 # empties the checks of `pluginkit check` in turn, too: each must be missed by a test; and it measures how much of the code
@@ -32,16 +34,20 @@ lint: setup
 
 setup: $(STAMP)
 
-# One script does all set-up, so that what it needs is checked first and each failure has its remedy.
-$(STAMP): pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
+# One script does all set-up, so that what it needs is checked first and each failure has its remedy. What the demo uses
+# is a part of what tests do.
+SOURCES := pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
     $(wildcard pluginkit/include/pluginkit/cpu/*)
+$(STAMP): $(SOURCES)
 	@$(PYTHON) tools/setup_venv.py $(VENV)
+$(DEMO): $(SOURCES)
+	@$(PYTHON) tools/setup_venv.py $(VENV) --demo
 
 # The wheel is built from the sdist, so that one run proves both complete.
 wheel: setup
 	@rm -rf dist
 	@$(RUN) -m build --quiet --outdir dist .
-	@$(RUN) tools/check_wheel.py dist/pluginkit-*.whl
+	@$(RUN) tools/check_wheel.py dist/*.whl
 
 # What CI runs, in a Debian root that has nothing of this machine; needs root and debootstrap. SUITE=trixie: another
 # release, ONLY=bare or ONLY=equipped: one of the two passes.

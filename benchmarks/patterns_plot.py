@@ -1,7 +1,7 @@
 """The curves of a record of `patterns.py`: the patterns' shares of the copies' rate, over sizes and widths of rows.
 
 `python benchmarks/patterns_plot.py RECORD` draws them into an SVG beside the record. It needs matplotlib
-(`pip install 'pluginkit[html]'`), and no GPU.
+(the extra html), and no GPU.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from pluginkit.installation import foreign as _foreign
 from pluginkit.paths import built_dir, cmake_dir, include_dir
 
 if _TYPE_CHECKING:
@@ -23,5 +24,7 @@ def __getattr__(name: str) -> object:
         return load
     raise AttributeError(f"module 'pluginkit' has no attribute '{name}'")
 
+
+_foreign.warn()
 
 __all__ = ["__version__", "built_dir", "cmake_dir", "include_dir", "load"]

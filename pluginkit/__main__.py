@@ -16,10 +16,11 @@ def main() -> None:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "pluginkit":
                 raise
+            from pluginkit import installation
+
             sys.stderr.write(
                 f"error: {sys.executable} has no {error.name}, which pluginkit needs: pluginkit is not installed "
-                "there.\n"
-                "  fix: In a checkout: make setup, then .venv/bin/pluginkit. Elsewhere: pip install pluginkit\n"
+                f"there.\n  fix: {installation.again()}\n"
             )
             sys.exit(4)  # as for every missing tool
         run()

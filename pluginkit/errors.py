@@ -17,6 +17,8 @@ from typing import ClassVar, TypeVar
 
 from typing_extensions import Self
 
+from pluginkit import installation
+
 E = TypeVar("E", bound="PluginkitError")
 
 
@@ -82,7 +84,7 @@ def native_missing() -> ToolMissing:
     """The error of a pluginkit that was never installed: its sources are there, what is compiled of them is not."""
     return ToolMissing(
         f"The native module of pluginkit in {Path(__file__).parent} is not built for this Python ({sys.executable}).",
-        hint="In a checkout: make setup, then .venv/bin/pluginkit. Elsewhere: pip install pluginkit",
+        hint=installation.again(),
     )
 
 
@@ -90,7 +92,7 @@ def native_stale() -> ToolMissing:
     """The error of a checkout whose sources are newer than what is compiled of them."""
     return ToolMissing(
         f"The native module of pluginkit in {Path(__file__).parent} was built of other sources than those there.",
-        hint="In a checkout: make setup. Elsewhere: pip install --force-reinstall pluginkit",
+        hint=installation.again(),
     )
 
 

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pluginkit import layouts
+from pluginkit import installation, layouts
 from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
+from pluginkit.installation import foreign
 from pluginkit.judges import judges
 from pluginkit.paths import __version__, include_dir
 
@@ -59,19 +60,25 @@ EXTRAS = {
     "pytest": "pytest and pytest-xdist: the cases of `pluginkit test` as a project's tests.",
     "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
 }
-"""What each optional part of pluginkit brings: `pip install 'pluginkit[rtx]'`."""
+"""What each optional part of pluginkit brings; `installation.extra` has the command."""
 
 
 def survey() -> list[SurveyItem]:
     """Look for everything. Loads none of the runtimes."""
     python = SurveyItem("tools", "Python", True, platform.python_version(), sys.executable, used=True)
     ours = SurveyItem("tools", "pluginkit", True, __version__, str(Path(__file__).parent), used=True)
-    return [ours, python, *_tools(), *_headers(), *_runtimes(), *_packages(), *_gpus()]
+    return [ours, *_foreign(), python, *_tools(), *_headers(), *_runtimes(), *_packages(), *_gpus()]
 
 
 def as_json(items: list[SurveyItem]) -> dict[str, Any]:
     """The survey as plain data."""
     return {"items": [asdict(item) for item in items], "extras": EXTRAS}
+
+
+def _foreign() -> Iterator[SurveyItem]:
+    """PyPI's other `pluginkit`, where it is installed in this environment."""
+    if place := foreign.found():
+        yield SurveyItem("tools", "another pluginkit", True, where=place, remedy=foreign.message(place))
 
 
 def _tools() -> Iterator[SurveyItem]:
@@ -146,9 +153,9 @@ def _runtimes() -> Iterator[SurveyItem]:
 
 def _packages() -> Iterator[SurveyItem]:
     for name in ("polygraphy", "onnx", "numpy"):
-        yield _package("packages", name, f"pip install {name}")
-    yield _package("packages", "onnxruntime", "pip install 'pluginkit[model]', for pluginkit import")
-    yield _package("packages", "pycuda", "pip install 'pluginkit[pycuda]'; nothing of pluginkit needs it")
+        yield _package("packages", name, installation.pip(name))
+    yield _package("packages", "onnxruntime", f"{installation.extra('model')}  # for pluginkit import")
+    yield _package("packages", "pycuda", f"{installation.extra('pycuda')}  # nothing of pluginkit needs it")
 
 
 def _package(group: str, name: str, remedy: str) -> SurveyItem:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pluginkit import installation
 
 if TYPE_CHECKING:
     __version__: str
@@ -15,21 +16,11 @@ else:
     def __getattr__(name: str) -> str:
         # A build starts a process for each source, and none of them asks: importlib.metadata would be half its start.
         if name == "__version__":
-            return _version()
+            return installation.version()
         raise AttributeError(f"module 'pluginkit.paths' has no attribute '{name}'")
 
 
 ROOT = Path(__file__).resolve().parent
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("pluginkit")
-    except PackageNotFoundError:  # a source tree that is only on the path; what needs more of pluginkit reports it
-        return "0+not.installed"
 
 
 def user_folder(variable: str, default: str) -> Path:

@@ -1,58 +1,84 @@
-"""Make the virtual environment that the Makefile's targets run in; run again, it only updates what changed.
+"""Make the virtual environment that the Makefile's targets run in: `python3 tools/setup_venv.py .venv [--demo]`.
 
+With --demo it has what `make demo` uses, else also what tests and lint need. Run again, it only updates what changed.
 Uses nothing but Python's standard library. What the machine lacks is said before anything is downloaded.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
+import threading
 import time
-import venv
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = "pluginkit"
 LEAN = {"lean10": "tensorrt-lean-cu12==10.16.1.11", "lean11": "tensorrt-lean-cu13==11.4.0.106"}
 """NVIDIA's plugin registries, for the tests; both are called tensorrt_lean, so each has a folder of its own."""
 
 BINDINGS = {"bindings10": "tensorrt-cu12-bindings==10.16.1.11", "bindings11": "tensorrt-cu13-bindings==11.4.0.106"}
 """The full TensorRT's bindings, whose names and signatures runtimes/tensorrt*.py are held against; some 6 MB each."""
 
+TESTED = ("html", "model", "pytest")
+"""The extras that tests use, besides rtx, which the demo uses too."""
 
-def main(folder: Path) -> None:
+COMPILED = (
+    "CMakeLists.txt", "native/*", "pluginkit/_native.pyi", "pluginkit/cuda_cpu/runtime/*", "pluginkit/include/*.h",
+    "pluginkit/include/pluginkit/*.h", "pluginkit/include/pluginkit/cpu/*",
+)  # fmt: skip
+"""What pluginkit's compiled part is made of; CMakeLists.txt has the same list."""
+
+
+def main(folder: Path, *, demo: bool) -> None:
     """Make or update the environment in `folder`."""
     check_machine()
     started = time.monotonic()
     python = folder / "bin" / "python"
     if not python.exists():
-        say(f"Making a virtual environment in {folder} ...")
-        venv.create(folder, with_pip=True, clear=folder.exists())
-    say("Installing pluginkit and what it needs from PyPI (the first time takes a few minutes) ...")
-    pip(python, "install", "--quiet", "--upgrade", "pip>=25.1")
-    pip(python, "install", "--quiet", "--group", f"{ROOT / 'pyproject.toml'}:dev")
-    # Without isolation, so that a build after a change compiles only what changed.
-    isolation = ("--no-build-isolation", "--check-build-dependencies")
-    pip(python, "install", "--quiet", *isolation, "--no-deps", "--editable", str(ROOT))
-    pip(python, "install", "--quiet", f"{PROJECT}[html,model,pytest]")
-    say("Installing TensorRT-RTX ...")
-    with skipped_without_wheel("TensorRT-RTX"):
-        pip(python, "install", "--quiet", f"{PROJECT}[rtx]")
-    say("Installing NVIDIA's plugin registries for the tests ...")
-    for name, requirement in LEAN.items():
-        with skipped_without_wheel(requirement):
-            install_into(python, ROOT / ".venv-nvidia" / name, requirement)
-    say("Installing the full TensorRT's Python bindings for the tests (without its libraries) ...")
-    for name, requirement in BINDINGS.items():
-        with skipped_without_wheel(requirement):
-            install_into(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
-    (folder / ".ready").touch()
+        shutil.rmtree(folder, ignore_errors=True)
+        follow(Step(f"a virtual environment in {folder}", [sys.executable, "-m", "venv", str(folder)]))
+    project = pyproject(python)
+    # Of before this distribution had a name of its own: its files are those of ours.
+    if list(folder.glob("lib/python*/site-packages/pluginkit-*.dist-info")):
+        follow(pip(python, "pluginkit's old name", "uninstall", "--yes", "pluginkit"))
+    needed = [*project["project"]["dependencies"]]
+    tools = [one for one in needed if one.startswith(("cmake", "ninja"))]
+    follow(pip(python, "what compiles pluginkit", "install", *project["build-system"]["requires"], *tools))
+    extras = project["project"]["optional-dependencies"]
+    if not demo:
+        needed += [*(one for name in TESTED for one in extras[name]), *project["dependency-groups"]["dev"]]
+    with tempfile.TemporaryDirectory(prefix="pluginkit-setup-") as scratch:
+        # Without isolation, so that a build after a change compiles only what changed; packages are fetched meanwhile.
+        taken = f"--config-settings=cmake.define.PLUGINKIT_PREBUILT={prebuilt(Path(scratch), python)}"
+        options = ["--no-build-isolation", "--no-deps", taken, "--editable", str(ROOT)]
+        compiled = pip(python, "pluginkit's compiled part", "install", "--verbose", *options)
+        try:
+            follow(compiled, pip(python, "packages", "install", *needed, *extras["rtx"]))
+        except NoWheel as error:
+            if not any(one in str(error) for one in extras["rtx"]):
+                raise
+            skip("TensorRT-RTX", error)
+            follow(compiled, pip(python, "packages", "install", *needed))
+    if not demo:
+        for name, requirement in LEAN.items():
+            with skipped_without_wheel(requirement):
+                install_into(python, ROOT / ".venv-nvidia" / name, requirement)
+        for name, requirement in BINDINGS.items():
+            with skipped_without_wheel(requirement):
+                install_into(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
+        (folder / ".ready").touch()
+    (folder / ".demo").touch()
     say(f"Ready after {time.monotonic() - started:.0f} s.")
 
 
@@ -75,13 +101,66 @@ def check_machine() -> None:
         sys.exit("  fix: on Debian and Ubuntu: sudo apt-get install " + " ".join(package for _, package in lacks))
 
 
+def pyproject(python: Path) -> dict[str, Any]:
+    """pyproject.toml as plain data, read by the environment's Python: before 3.11 only its pip has a reader."""
+    code = (
+        "import json, sys\n"
+        "try: import tomllib\n"
+        "except ModuleNotFoundError: from pip._vendor import tomli as tomllib\n"
+        "print(json.dumps(tomllib.loads(sys.stdin.read())))"
+    )
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    read = subprocess.run([python, "-c", code], input=text, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(read.stdout)
+    return found
+
+
+def digest(root: Path) -> str:
+    """The SHA-256 of the digests of all that the compiled part is made of, as CMakeLists.txt computes it."""
+    files = sorted({str(file) for pattern in COMPILED for file in root.glob(pattern) if file.is_file()})
+    digests = (hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files)
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def prebuilt(scratch: Path, python: Path) -> str:
+    """A folder with the compiled part of a wheel in dist/; empty where none is of these sources and loads here."""
+    for wheel in sorted((ROOT / "dist").glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if re.fullmatch(r"pluginkit/[^/]+\.(so|a|txt)", name)]
+            if "pluginkit/compiled.txt" not in names:
+                continue
+            compiler, sources = archive.read("pluginkit/compiled.txt").decode().split()
+            if sources == digest(ROOT) and not older_than(compiler):
+                archive.extractall(scratch, names)
+        module = scratch / f"pluginkit/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+        code = (
+            "import sys; from importlib import util\n"
+            "util.module_from_spec(util.spec_from_file_location('_native', sys.argv[1]))"
+        )
+        load = [str(python), "-c", code, str(module)]
+        if module.exists() and not subprocess.run(load, stderr=subprocess.DEVNULL, check=False).returncode:
+            say(f"pluginkit's compiled part is that of {wheel.relative_to(ROOT)}.")
+            return str(scratch)
+        shutil.rmtree(scratch / "pluginkit", ignore_errors=True)
+    return ""
+
+
+def older_than(version: str) -> bool:
+    """Whether this machine's g++ is older than one that compiled archives: it could not link them."""
+    try:
+        done = subprocess.run(["g++", "-dumpversion"], stdout=subprocess.PIPE, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return True
+    return int(done.stdout.split(".")[0]) < int(version.split(".", maxsplit=1)[0])
+
+
 def install_into(python: Path, folder: Path, requirement: str, *options: str) -> None:
     """Install a requirement into a folder of its own, unless that very version is there already."""
     done = folder / ".requirement"
     if done.exists() and done.read_text() == requirement:
         return
     shutil.rmtree(folder, ignore_errors=True)
-    pip(python, "install", "--quiet", *options, "--target", str(folder), requirement)
+    follow(pip(python, requirement, "install", *options, "--target", str(folder), requirement))
     done.write_text(requirement)
 
 
@@ -95,31 +174,111 @@ def skipped_without_wheel(what: str) -> Iterator[None]:
     try:
         yield
     except NoWheel as error:
-        python = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.machine()}"
-        say(f"  skipped: {what} has no wheel for {python}; tests that need it are skipped. pip: {error}")
+        skip(what, error)
 
 
-def pip(python: Path, *args: str) -> None:
-    """Run pip; end with its own words when it fails.
+def skip(what: str, error: NoWheel) -> None:
+    """Say what is left out."""
+    python = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.machine()}"
+    say(f"  skipped: {what} has no wheel for {python}; tests that need it are skipped. pip: {error}")
 
-    Bytecode comes when a module is first imported: of all that is installed it takes a minute, and most is never read.
+
+class Step:
+    """A program that runs, and the last line that it printed.
+
+    Attributes:
+        name: what it makes.
+        command: its words.
+        lines: all that it printed.
+    """
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self.command = command
+        self.lines: list[str] = []
+        self._begun = time.monotonic()
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as output:
+            for line in output:
+                self.lines.append(line.rstrip())
+
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._reader.is_alive()
+
+    def seconds(self) -> float:
+        """For how long it has been running."""
+        return time.monotonic() - self._begun
+
+    def check(self) -> None:
+        """End with the program's own words where it has failed.
+
+        Raises:
+            NoWheel: as `follow`.
+        """
+        if not self._process.wait():
+            return
+        text = "\n".join(self.lines)
+        if found := re.search(r"No matching distribution found for .+", text):
+            raise NoWheel(found[0])
+        say("\n".join(self.lines[-LAST_WORDS:]))
+        words = " ".join(self.command[:6])
+        sys.exit(f"error: {words} ... failed (exit code {self._process.returncode}); its own words stand above.")
+
+    def __str__(self) -> str:
+        """What it does at this moment, and for how long."""
+        found = next((one for one in map(NEWS.match, reversed(self.lines[-40:])) if one), None)
+        return f"{self.name}: {self.seconds():.0f} s" + (f", {' '.join(found[0].split())[:48]}" if found else "")
+
+
+NEWS = re.compile(r"\s*(\[\d+/\d+\]|(Collecting|Downloading|Building|Installing|Preparing|Using cached) .+)")
+"""What pip says that it does, and how far Ninja is."""
+LAST_WORDS = 60
+"""Lines of a program that has failed."""
+EVERY = 4.0
+"""Seconds between two lines where there is no terminal."""
+
+
+def follow(*steps: Step) -> None:
+    """Show what programs do until all have ended: on a terminal one line that changes, elsewhere a line now and then.
 
     Raises:
-        NoWheel: no release that fits has a wheel for this Python.
+        NoWheel: pip found no release that fits for this Python; what else runs goes on.
     """
-    lazily = [] if sys.dont_write_bytecode else ["--no-compile"]
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", args[0], *lazily, *args[1:]]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-        assert process.stderr is not None
-        message = []
-        for line in process.stderr:
-            message.append(line)
-            sys.stderr.write(line)
-    if process.returncode:
-        found = re.search(r"No matching distribution found for .+", "".join(message))
-        if found:
-            raise NoWheel(found[0])
-        sys.exit(f"error: pip {' '.join(args)} failed (exit code {process.returncode}); its own words stand above.")
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns - 1
+    ended: list[Step] = []
+    shown = time.monotonic()
+    while len(ended) < len(steps):
+        time.sleep(0.1)
+        running = [one for one in steps if one.running()]
+        if time.monotonic() - shown > (0.5 if terminal else EVERY) and running:
+            shown = time.monotonic()
+            text = "; ".join(map(str, running))
+            print(f"\r{text[:width]:<{width}}" if terminal else f"  {text}", end="" if terminal else "\n", flush=True)
+        for one in [one for one in steps if one not in ended and one not in running]:
+            if terminal:
+                print(f"\r{'':<{width}}\r", end="", flush=True)
+            ended.append(one)
+            one.check()
+            say(f"{one.name}: {one.seconds():.0f} s")
+
+
+def pip(python: Path, name: str, *args: str) -> Step:
+    """Start pip.
+
+    Bytecode comes when a module is first imported: of all that is installed it takes a minute, and most is never read.
+    """
+    lazily = ["--no-compile"] if args[0] == "install" and not sys.dont_write_bytecode else []
+    quiet = ["--progress-bar=off"] if args[0] == "install" else []
+    return Step(name, [str(python), "-m", "pip", "--disable-pip-version-check", args[0], *lazily, *quiet, *args[1:]])
 
 
 def say(text: str) -> None:
@@ -129,6 +288,8 @@ def say(text: str) -> None:
 
 if __name__ == "__main__":
     try:
-        main(Path(sys.argv[1]))
+        main(Path(sys.argv[1]), demo="--demo" in sys.argv[2:])
     except NoWheel as error:
-        sys.exit(f"error: {error}; pip's own words stand above.")
+        sys.exit(f"error: pip: {error}.")
+    except KeyboardInterrupt:
+        sys.exit(130)

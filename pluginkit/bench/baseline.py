@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pluginkit import gpu
+from pluginkit import gpu, installation
 from pluginkit.bench import values
 from pluginkit.bench.buffers import Buffers
 from pluginkit.bench.model import Baseline
@@ -23,7 +23,6 @@ from pluginkit.network.model import Array
 
 TORCH, COMPILED = "torch", "torch.compile"
 """The names of the baselines that torch computes."""
-MISSING = "torch is not installed (pip install torch)"
 
 
 class _Bytes:
@@ -165,7 +164,7 @@ def measure(
     """Times the expression, if what it gives is right. `kinds` and `right` are the outputs' types and values."""
     name, shown = COMPILED if compiled else TORCH, expression(text)
     if importlib.util.find_spec("torch") is None:
-        return Baseline(name, shown, problem=MISSING)
+        return Baseline(name, shown, problem=f"torch is not installed ({installation.pip('torch')})")
     import torch
 
     if not torch.cuda.is_available():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from pluginkit import installation
 from pluginkit.bench.model import BenchReport
 from pluginkit.errors import ToolMissing
-
-_REMEDY = "pip install 'pluginkit[html]'"
 
 
 def check() -> None:
@@ -18,7 +17,7 @@ def check() -> None:
         ToolMissing: matplotlib isn't installed.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=_REMEDY)
+        raise ToolMissing("--plot needs matplotlib, which isn't installed.", hint=installation.extra("html"))
 
 
 def write(report: BenchReport, file: Path) -> None:

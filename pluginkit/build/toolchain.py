@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from pluginkit import layouts
+from pluginkit import installation, layouts
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import PluginkitError, ToolMissing, UsageError
 from pluginkit.process.programs import run
@@ -200,7 +200,7 @@ def cmake() -> Tool:
     ask = _asking(SpecifierSet(">=3.24"), r"cmake version (\d+\.\d+(?:\.\d+)?)")
     places = "this Python's scripts and PATH"
     candidates = (*_program_of_wheel(), _script("cmake"), *_on_path("cmake"))
-    return Tool("CMake", "CMake 3.24 or newer", "pip install cmake", places, candidates, ask)
+    return Tool("CMake", "CMake 3.24 or newer", installation.pip("cmake"), places, candidates, ask)
 
 
 def _program_of_wheel() -> list[Path]:
@@ -214,7 +214,7 @@ def ninja() -> Tool:
     ask = _asking(SpecifierSet(">=1.10"), r"^(\d+\.\d+(?:\.\d+)?)")
     places = "this Python's scripts and PATH"
     candidates = (_script("ninja"), *_on_path("ninja", "ninja-build"))
-    return Tool("Ninja", "Ninja 1.10 or newer", "pip install ninja", places, candidates, ask)
+    return Tool("Ninja", "Ninja 1.10 or newer", installation.pip("ninja"), places, candidates, ask)
 
 
 def nvcc() -> Tool:
@@ -228,7 +228,7 @@ def nvcc() -> Tool:
         *(r / "bin/nvcc" for r in _wheel_roots()),
     )
     places = "$CUDA_HOME, $CUDA_PATH, PATH, /usr/local/cuda and the PyPI package nvidia-cuda-nvcc"
-    return Tool("nvcc", "nvcc 11.8 or newer", "pip install 'pluginkit[cuda]'", places, candidates, ask)
+    return Tool("nvcc", "nvcc 11.8 or newer", installation.extra("cuda"), places, candidates, ask)
 
 
 def compute_sanitizer() -> Tool:
@@ -275,7 +275,7 @@ def cuda_include_dirs() -> list[Path]:
     looked = ", ".join(str(root / "include") for root in roots)
     raise ToolMissing(
         f"CUDA's headers (cuda_runtime.h) are in none of {looked}.",
-        hint="pip install 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-cccl==13.0.*'",
+        hint=installation.pip("nvidia-cuda-runtime==13.0.*", "nvidia-cuda-crt==13.0.*", "nvidia-cuda-cccl==13.0.*"),
     )
 
 

@@ -17,6 +17,7 @@ import click
 from pluginkit.cli import interrupts
 from pluginkit.cli.errors import show, show_error
 from pluginkit.errors import PluginkitError, UsageError, from_import, from_os
+from pluginkit.installation import foreign
 
 _GROUPS = {
     "Start": {
@@ -157,6 +158,7 @@ def command() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code that `pluginkit.errors` documents."""
+    foreign.warn()  # that project's __init__.py may be in the place of ours, and say nothing
     code = run(args, program=True)
     # What is left is no garbage to look for: at a process's end that takes Python a fifth of a second.
     gc.freeze()

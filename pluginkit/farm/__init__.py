@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.local import local_workers
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pluginkit.run.executors import Executor
     from pluginkit.run.options import Step
 
-REMEDY = "pip install 'pluginkit[farm]'"
-
 
 def check() -> None:
     """Whether Dask is here, before anything is done for a run on it.
@@ -27,7 +26,9 @@ def check() -> None:
         ToolMissing: the extra `farm` isn't installed.
     """
     if importlib.util.find_spec("distributed") is None:
-        raise ToolMissing("A farm needs Dask (the package distributed), which is not installed.", hint=REMEDY)
+        raise ToolMissing(
+            "A farm needs Dask (the package distributed), which is not installed.", hint=installation.extra("farm")
+        )
 
 
 @contextlib.contextmanager

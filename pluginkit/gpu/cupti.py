@@ -17,6 +17,7 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_voi
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit import installation
 from pluginkit.gpu import calls
 from pluginkit.gpu.enqueue_rules import Call
 from pluginkit.process.backtrace import bare
@@ -25,8 +26,6 @@ _DRIVER_API, _RUNTIME_API = 1, 2
 """`CUPTI_CB_DOMAIN_...`"""
 _ENTER = 0
 """`CUPTI_API_ENTER`"""
-
-REMEDY = "pip install nvidia-cuda-cupti (or set CUDA_HOME to a toolkit that has CUPTI)"
 
 
 class CallbackData(ctypes.Structure):
@@ -178,7 +177,11 @@ def subscribe() -> Cupti | Unusable:
         text = c_char_p()
         library.cuptiGetResultString(code, ctypes.byref(text))
         problems.append(f"{path} gave {(text.value or b'').decode() or code}")
-    return Unusable("; ".join(problems) or f"there is no libcupti here: {REMEDY}")
+    return Unusable("; ".join(problems) or f"there is no libcupti here: {_remedy()}")
+
+
+def _remedy() -> str:
+    return f"{installation.pip('nvidia-cuda-cupti')}  # or set CUDA_HOME to a toolkit that has CUPTI"
 
 
 def candidates() -> list[Path]:

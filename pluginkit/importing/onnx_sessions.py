@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 
 _SILENT = 4
@@ -21,7 +22,7 @@ def runtime(what: str = "onnxruntime") -> Any:
     except ModuleNotFoundError as error:
         if error.name != "onnxruntime":
             raise
-        raise ToolMissing(f"{what} is not installed", hint="type pip install 'pluginkit[model]'") from None
+        raise ToolMissing(f"{what} is not installed", hint=f"type {installation.extra('model')}") from None
     return onnxruntime
 
 

@@ -22,6 +22,7 @@ from packaging import tags
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import Version
 
+from pluginkit import installation
 from pluginkit.build.artifact import TARGETS, library_path
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError, unwritable
 from pluginkit.process import files, programs
@@ -92,7 +93,7 @@ def write(
         CheckFailed: auditwheel can't tell what a library needs.
     """
     if missing := [one for one in TOOLS if find_spec(one) is None]:
-        raise ToolMissing(f"{' and '.join(missing)}: not installed.", hint="pip install 'pluginkit[wheel]'")
+        raise ToolMissing(f"{' and '.join(missing)}: not installed.", hint=installation.extra("wheel"))
     try:
         found = canonicalize_name(name or distribution(content.bundle), validate=True)
     except InvalidName:
@@ -208,6 +209,7 @@ def _plugins(bundle: Bundle) -> str:
 
 
 def _metadata(name: str, release: str, bundle: Bundle, modules: Sequence[str]) -> str:
+    own = installation.distribution()
     summary = " ".join((bundle.plugins[0].description or f"TensorRT plugin {_plugins(bundle)}").split())
     lines = [
         "Metadata-Version: 2.4",
@@ -218,8 +220,7 @@ def _metadata(name: str, release: str, bundle: Bundle, modules: Sequence[str]) -
         "Keywords: tensorrt,plugin,cuda",
         f"Requires-Python: >=3.{sys.version_info.minor},<3.{sys.version_info.minor + 1}" if modules
         else "Requires-Python: >=3.10",
-        "Provides-Extra: pluginkit",
-        'Requires-Dist: pluginkit; extra == "pluginkit"',
+        *([f'Provides-Extra: pluginkit\nRequires-Dist: {own.name}; extra == "pluginkit"'] if own else []),
         "Description-Content-Type: text/markdown",
         "",
         f"TensorRT plugins: {_plugins(bundle)}.",

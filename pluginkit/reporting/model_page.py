@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice
@@ -24,7 +25,7 @@ def check() -> None:
         ToolMissing: jinja2 isn't installed.
     """
     if importlib.util.find_spec("jinja2") is None:
-        raise ToolMissing("--html needs jinja2, which is not installed.", hint="pip install 'pluginkit[html]'")
+        raise ToolMissing("--html needs jinja2, which is not installed.", hint=installation.extra("html"))
 
 
 def write(found: Sequence[Imported], file: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.process import files
 from pluginkit.reporting import causes, summary
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pluginkit.testing.heat import Heat
 
 NEEDED = ("jinja2", "matplotlib", "networkx")
-REMEDY = "pip install 'pluginkit[html]'"
 PICTURES = 24
 """So many pictures of errors are on a page, which is to stay small."""
 NAMED = 3
@@ -74,7 +74,9 @@ def check() -> None:
     """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ToolMissing(f"--html needs {', '.join(missing)}, which is not installed.", hint=REMEDY)
+        raise ToolMissing(
+            f"--html needs {', '.join(missing)}, which is not installed.", hint=installation.extra("html")
+        )
 
 
 def write(report: Report, file: Path, *, command: str, whole: str, reports: Sequence[Report] = ()) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pluginkit import installation
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.rtx import declaration
 from pluginkit.rtx.declaration import Declaration, FieldValue
@@ -100,7 +101,7 @@ def plugins(network: trt.INetworkDefinition, declarations: Sequence[Declaration]
     try:
         import tensorrt_rtx as trt
     except ImportError:
-        raise ToolMissing("tensorrt_rtx is not installed.", hint="pip install 'pluginkit[rtx]'") from None
+        raise ToolMissing("tensorrt_rtx is not installed.", hint=installation.extra("rtx")) from None
     _check(trt, network, declarations)
     registry = network.builder.get_plugin_registry()
     made = [_made(trt, registry, one) for one in declarations]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.torch import loading
 from pluginkit.torch.custom_operator import OperatorSubject
@@ -30,7 +31,7 @@ def find(target: TorchTarget, example: str, folder: str) -> TorchFound:
     except ImportError as error:
         raise ToolMissing(
             f"--from-torch needs PyTorch, which {sys.executable} can't import: {error}",
-            hint="Install it where pluginkit is: pip install torch",
+            hint=f"Install it where pluginkit is: {installation.pip('torch')}",
         ) from None
     sys.path.insert(0, folder)
     module = loading.imported(target, folder)

@@ -159,7 +159,7 @@ def main() -> None:
         preload_rtx_parser()
         import tensorrt_rtx as trt
     except (ImportError, OSError) as error:
-        sys.exit(f"Stopped: {error}\nFix: pip install 'pluginkit[rtx]'")
+        sys.exit(f"Stopped: {error}\nFix: pip install tensorrt-rtx")
     logger = trt.Logger(trt.Logger.ERROR)
     trt.get_plugin_registry().load_library(str(LIBRARY))
     builder = trt.Builder(logger)

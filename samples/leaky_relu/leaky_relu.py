@@ -22,7 +22,7 @@ try:
     from onnx import TensorProto, helper
     from polygraphy.cuda import DeviceArray, Stream
 except ImportError as missing:
-    sys.exit(f"Stopped: the Python package {missing.name} is not installed.\nFix: pip install 'pluginkit[rtx]'")
+    sys.exit(f"Stopped: the Python package {missing.name} is not installed.\nFix: pip install onnx polygraphy")
 
 # A creator is found by these three; all must be as in pluginkit.toml.
 NAME, VERSION, NAMESPACE = "LReLU", "1", ""

@@ -104,7 +104,13 @@ def test_every_extra_is_explained() -> None:
 def test_the_command() -> None:
     result = CliRunner().invoke(command, [])
     assert result.exit_code == 0
-    for message in ("C++ compiler", "tensorrt-rtx", "pluginkit[extra]", "no driver in this test", sys.executable):
+    for message in (
+        "C++ compiler",
+        "tensorrt-rtx",
+        "-m pip install 'tensorrt-rtx>=",
+        "no driver in this test",
+        sys.executable,
+    ):
         assert message in result.output
     text = json.loads(CliRunner().invoke(command, ["--json"]).output)
     assert {item["group"] for item in text["items"]} == {"tools", "headers", "runtimes", "packages", "gpus"}

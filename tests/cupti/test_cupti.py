@@ -260,7 +260,7 @@ def test_who_is_not_let_in_says_why(fake: Path) -> None:
 def test_without_one_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("PLUGINKIT_CUPTI", raising=False)
     monkeypatch.setattr(cupti, "candidates", list)
-    assert cupti.subscribe() == cupti.Unusable(f"there is no libcupti here: {cupti.REMEDY}")
+    assert cupti.subscribe() == cupti.Unusable(f"there is no libcupti here: {cupti._remedy()}")
     monkeypatch.setenv("PLUGINKIT_CUPTI", str(tmp_path / "libcupti.so"))
     found = cupti.subscribe()
     assert isinstance(found, cupti.Unusable)

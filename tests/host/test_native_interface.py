@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from pluginkit import _native
+from pluginkit import _native, installation
 from pluginkit.errors import ToolMissing
 from pluginkit.host import native_interface
 
@@ -22,13 +23,13 @@ def test_a_module_of_older_sources(older: str) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 4, ended.stderr
     assert "built of other sources than those there" in ended.stderr
-    assert "make setup" in ended.stderr
+    assert installation.again() in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
 def test_what_the_module_was_built_for() -> None:
     native_interface.check(_native.INTERFACE)
-    with pytest.raises(ToolMissing, match="make setup"):
+    with pytest.raises(ToolMissing, match=re.escape(installation.again())):
         native_interface.check("")
 
 

@@ -457,7 +457,7 @@ def test_a_plugin_that_the_builder_does_without(scale_project: Path, tmp_path: P
 
 
 def test_without_nvidia(scale_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = tensorrt_rtx.Availability(False, reason="not here", remedy="pip install it")
+    missing = tensorrt_rtx.Availability(False, reason="not here", remedy="get it")
     monkeypatch.setattr(tensorrt_rtx, "probe", lambda: missing)
     found = imported(tmp_path, model([scale()]), library(scale_project), profiles=("x:2x3",))
     assert found.verdict is None

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from pluginkit import installation
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 from .models import model, scale
@@ -26,7 +27,7 @@ pytestmark = [
 
 RELU = helper.make_node("Relu", ["x"], ["t"], "relu")
 Answers = dict[str, tuple[int, dict[str, Any]]]
-TYPE = "type pip install 'pluginkit[model]'"
+TYPE = f"type {installation.extra('model')}"
 
 
 SCRIPT = """

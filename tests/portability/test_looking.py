@@ -16,8 +16,8 @@ from tests.compilers import default_cxx
 from .conftest import ROOT
 
 Tool = Callable[[str], ModuleType]
-MANYLINUX = "pluginkit-0.1.0-cp313-cp313-manylinux_2_28_x86_64.whl"
-PLAIN = "pluginkit-0.1.0-cp313-cp313-linux_x86_64.whl"
+MANYLINUX = "own-0.1.0-cp313-cp313-manylinux_2_28_x86_64.whl"
+PLAIN = "own-0.1.0-cp313-cp313-linux_x86_64.whl"
 
 
 def archive(folder: Path, *called: str) -> bytes:

@@ -50,7 +50,9 @@ def test_the_demo_in_a_root_of_another_release(wheel: Path, tool: Tool) -> None:
     with fresh_root.fresh_root(SUITE, fresh_root.mirror(SUITE)) as root:
         root.install(["python3-venv", "g++"])
         shutil.copy(wheel, root.path / "root")
-        root.output(f"python3 -m venv venv && venv/bin/pip install --quiet '/root/{wheel.name}[rtx]'")
+        workflow = (ROOT / "samples/pad/.github/workflows/ci.yml").read_text(encoding="utf-8")
+        (install,) = re.findall(r"- run: (pip install .+)", workflow)
+        root.output(f"python3 -m venv venv && . venv/bin/activate && PLUGINKIT='/root/{wheel.name}' && {install}")
         assert ALL_PASSED.search(root.output("venv/bin/pluginkit demo"))
         oldest = debian.compiler("bullseye", 9, ROOT / "build/debian").parents[1]
         shutil.copytree(oldest, root.path / "oldest", symlinks=True)

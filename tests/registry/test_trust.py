@@ -274,7 +274,7 @@ def test_without_cryptography(tmp_path: Path, make: Make, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(ToolMissing, match="cryptography") as caught:
         refused(content, trusting(key()), made)
-    assert "pluginkit[trust]" in caught.value.hint
+    assert "-m pip install 'cryptography>=" in caught.value.hint
     assert "not signed" in refused(content, trusting(key())), "what needs no key needs no package"
 
 

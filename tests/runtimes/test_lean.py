@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pluginkit import installation
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Network
@@ -235,6 +236,6 @@ def test_a_missing_library(which: lean.Lean, manifest: Manifest, tmp_path: Path)
 def test_missing_wheels(manifest: Manifest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(lean, "installed", list)
     found = lean.probe()
-    assert (found.found, found.remedy) == (False, "pip install 'pluginkit[lean]'")
+    assert (found.found, found.remedy) == (False, installation.extra("lean"))
     with pytest.raises(ToolMissing, match="PLUGINKIT_LEAN10"):
         lean.open(tmp_path / "x.so", manifest)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit import info
+from pluginkit import info, installation
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
@@ -27,7 +27,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch, manifest: Manifest
     found = tensorrt.probe()
     assert not found.found
     assert "not installed" in found.reason
-    assert "pip install 'pluginkit[tensorrt]'" in found.remedy
+    assert installation.extra("tensorrt") in found.remedy
     assert "GPU" in found.remedy
     with pytest.raises(ToolMissing, match="not installed") as missing:
         tensorrt.open(tmp_path / "lib.so", manifest)
@@ -57,7 +57,7 @@ def test_info_has_one_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (row,) = [item for item in info.survey() if item.group == "runtimes" and item.name == "tensorrt"]
     assert not row.used
     assert "runs on a GPU only" in row.note
-    assert "pluginkit[tensorrt]" in row.remedy
+    assert installation.extra("tensorrt") in row.remedy
 
 
 def test_bindings_without_their_libraries(monkeypatch: pytest.MonkeyPatch, manifest: Manifest, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from pluginkit import installation
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
 from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
@@ -196,6 +197,6 @@ def test_another_tensorrt_rtx_on_the_library_path(  # type: ignore[no-untyped-de
 def test_missing_wheels_are_named_with_the_remedy(library, manifest, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(tensorrt_rtx.importlib.util, "find_spec", lambda name: None)
     found = tensorrt_rtx.probe()
-    assert (found.found, found.remedy) == (False, "pip install 'pluginkit[rtx]'")
+    assert (found.found, found.remedy) == (False, installation.extra("rtx"))
     with pytest.raises(ToolMissing, match="not installed"):
         tensorrt_rtx.open(library, manifest)

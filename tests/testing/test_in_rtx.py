@@ -132,12 +132,12 @@ def status_of(
 def test_a_run_says_whether_engines_ran(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manifest: Manifest, plain: Plan
 ) -> None:
-    nvcc = ToolMissing("nvcc is not on this machine", hint="pip install it")
+    nvcc = ToolMissing("nvcc is not on this machine", hint="get it")
     assert status_of(monkeypatch, manifest, plain, gpu("9.0"), nvcc).startswith(
         "took no part: compute capability 9.0, and RTX"
     )
     assert status_of(monkeypatch, manifest, plain, gpu("8.9"), nvcc) == (
-        "took no part: nvcc is not on this machine (pip install it); 0 verdicts"
+        "took no part: nvcc is not on this machine (get it); 0 verdicts"
     )
     assert status_of(monkeypatch, manifest, plain, gpu("8.9"), tmp_path / "lib.so") == (
         "run on a GPU, in the process that built them and in another; 1 verdicts"

@@ -198,9 +198,9 @@ def place(options: Options) -> LocalWorkplace:
 
 
 def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: Plan) -> None:
-    reason = Availability(False, reason="the Python package tensorrt is not installed", remedy="pip install it")
+    reason = Availability(False, reason="the Python package tensorrt is not installed", remedy="get it")
     monkeypatch.setattr(tensorrt, "probe", lambda: reason)
-    assert status_of(Options(), whole) == "took no part: the Python package tensorrt is not installed (pip install it)"
+    assert status_of(Options(), whole) == "took no part: the Python package tensorrt is not installed (get it)"
     assert "checks compiled in" in status_of(Options(sanitize=("address",)), whole)
     # A library for target cpu would take device addresses for its own memory's.
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "11.4"))
@@ -208,10 +208,10 @@ def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, t
     assert "pluginkit build --target gpu" in status_of(Options(library=tmp_path / "lib.so"), whole)
 
     def no_nvcc(*_: Any) -> Any:
-        raise ToolMissing("nvcc is not on this machine", hint="pip install 'pluginkit[cuda]'")
+        raise ToolMissing("nvcc is not on this machine", hint="install it")
 
     monkeypatch.setattr(libraries, "build", no_nvcc)
-    assert status_of(Options(), whole) == "took no part: nvcc is not on this machine (pip install 'pluginkit[cuda]')"
+    assert status_of(Options(), whole) == "took no part: nvcc is not on this machine (install it)"
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

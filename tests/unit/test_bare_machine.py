@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pluginkit import installation
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -64,7 +66,7 @@ def test_a_source_tree_that_was_never_installed(arguments: list[str]) -> None:
     assert done.returncode == 4
     assert "Traceback" not in done.stderr
     assert "The native module of pluginkit in " in done.stderr
-    assert "make setup" in done.stderr
+    assert f"  fix: {installation.again()}\n" in done.stderr
 
 
 def test_a_python_without_pluginkits_packages(tmp_path: Path) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pluginkit import paths
 
 FILE = Path(__file__).resolve().parents[2] / "tools" / "setup_venv.py"
 
@@ -52,15 +58,17 @@ def test_what_is_installed_beside_is_not_installed_twice(
     setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     ran: list[tuple[str, ...]] = []
-    monkeypatch.setattr(setup_venv, "pip", lambda _, *args: ran.append(args) or (tmp_path / "x").mkdir(exist_ok=True))
+    monkeypatch.setattr(setup_venv, "pip", lambda *args: ran.append(args))
+    monkeypatch.setattr(setup_venv, "follow", lambda _: (tmp_path / "x").mkdir(exist_ok=True))
     for requirement in ("a==1", "a==1", "a==2"):
         setup_venv.install_into(Path("python"), tmp_path / "x", requirement)
     assert [args[-1] for args in ran] == ["a==1", "a==2"]
 
 
-def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType) -> None:
-    with pytest.raises(SystemExit, match="pip no-such-command failed"):
-        setup_venv.pip(Path(sys.executable), "no-such-command")
+def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"no-such-command \.\.\. failed"):
+        setup_venv.follow(setup_venv.pip(Path(sys.executable), "x", "no-such-command"))
+    assert 'unknown command "no-such-command"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("never", [False, True])
@@ -71,8 +79,79 @@ def test_bytecode_is_left_to_the_first_import_where_it_is_kept_then(
     python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path / "words"}\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "dont_write_bytecode", never)
-    setup_venv.pip(python, "install", "x")
+    setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))
     assert ("--no-compile" in (tmp_path / "words").read_text().split()) is not never
+
+
+def installed(setup_venv: ModuleType, folder: Path, *, demo: bool) -> set[str]:
+    """The names that set-up asks pip for, in an environment whose Python only keeps them."""
+    (folder / "bin").mkdir(parents=True)
+    python = folder / "bin" / "python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\nprintf "%s\\n" "$@" >> {folder / "words"}\n'
+    )
+    python.chmod(0o755)
+    setup_venv.main(folder, demo=demo)
+    words = (folder / "words").read_text().splitlines()
+    return {canonicalize_name(Requirement(one).name) for one in words if re.match(r"[a-z_A-Z0-9]+.*[<>=]", one)}
+
+
+def test_the_demo_gets_what_it_uses_and_nothing_else(
+    setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(setup_venv, "prebuilt", lambda *_: "")
+    beside: list[str] = []
+    monkeypatch.setattr(setup_venv, "install_into", lambda _, folder, *words: beside.append(folder.name))
+    project = setup_venv.pyproject(Path(sys.executable))
+    used = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    used += project["project"]["optional-dependencies"]["rtx"]
+    names = {canonicalize_name(Requirement(one).name) for one in used}
+    demo = installed(setup_venv, tmp_path / "demo", demo=True)
+    assert demo == names
+    assert beside == []
+    assert [(tmp_path / "demo" / name).exists() for name in (".demo", ".ready")] == [True, False]
+    assert installed(setup_venv, tmp_path / "all", demo=False) > names | {"pytest", "mypy", "onnxruntime", "matplotlib"}
+    assert beside == ["lean10", "lean11", "bindings10", "bindings11"]
+    assert (tmp_path / "all" / ".ready").exists()
+
+
+def test_what_runs_is_said_with_its_seconds_until_it_ends(
+    setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(setup_venv, "EVERY", 0.2)
+    code = "import time; print('Downloading a.whl', flush=True); time.sleep(1.2)"
+    setup_venv.follow(setup_venv.Step("packages", [sys.executable, "-c", code]))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    assert re.fullmatch(r"  packages: \d+ s, Downloading a\.whl", lines[-2])
+    assert re.fullmatch(r"packages: \d s", lines[-1])
+
+
+def test_set_up_and_cmake_have_the_same_digest_of_what_is_compiled(setup_venv: ModuleType) -> None:
+    if paths.ROOT != setup_venv.ROOT / "pluginkit":
+        pytest.skip("pluginkit is not installed from this checkout")
+    _, sources = (paths.built_dir() / "compiled.txt").read_text().split()
+    assert sources == setup_venv.digest(setup_venv.ROOT), "set-up was not run after a change: make setup"
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "sources", "compiler", "module", "python"])
+def test_a_wheels_compiled_part_is_taken_where_it_fits(
+    setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
+) -> None:
+    (tmp_path / "root/dist").mkdir(parents=True)
+    (tmp_path / "root/CMakeLists.txt").write_text("x")
+    monkeypatch.setattr(setup_venv, "ROOT", tmp_path / "root")
+    sources = "0" * 64 if wrong == "sources" else setup_venv.digest(tmp_path / "root")
+    (module,) = paths.built_dir().glob("_native.*.so")
+    name = "_native.cpython-27.so" if wrong == "python" else module.name
+    with zipfile.ZipFile(tmp_path / "root/dist/a.whl", "w") as archive:
+        archive.writestr("pluginkit/compiled.txt", f"{'99.1' if wrong == 'compiler' else '5.1'} {sources}\n")
+        archive.writestr(f"pluginkit/{name}", b"no library" if wrong == "module" else module.read_bytes())
+        archive.writestr("pluginkit/a.py", "")
+    found = setup_venv.prebuilt(tmp_path / "scratch", Path(sys.executable))
+    assert found == (str(tmp_path / "scratch") if wrong == "nothing" else "")
+    if found:
+        assert {path.name for path in Path(found).rglob("*.*")} == {"compiled.txt", module.name}
 
 
 def fake_pip(folder: Path, message: str) -> Path:
@@ -94,10 +173,10 @@ def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
     assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in output
     assert not (tmp_path / "lean10" / ".requirement").exists()  # another set-up tries again
     with pytest.raises(setup_venv.NoWheel):  # main makes an error of it where it isn't NVIDIA's
-        setup_venv.pip(python, "install", "x")
+        setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))
 
 
 def test_another_failure_of_pip_is_no_reason_to_skip(setup_venv: ModuleType, tmp_path: Path) -> None:
     python = fake_pip(tmp_path, "ERROR: No space left on device")
     with pytest.raises(SystemExit, match="failed"), setup_venv.skipped_without_wheel("x"):
-        setup_venv.pip(python, "install", "x")
+        setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit import installation
 from pluginkit.cli import terminal
 from pluginkit.info import EXTRAS, SurveyItem, as_json, survey
 
@@ -31,15 +32,19 @@ def command(machine: bool) -> None:
         return
     console = terminal.console()
     for group, title in _TITLES.items():
-        shown = [item for item in items if item.group == group]
-        console.print(_table(title, shown))
-        # Below the table, whose cells are broken where a terminal is narrow: these are commands to copy.
-        for item in (one for one in shown if one.remedy and not one.found):
-            console.print(Text(f"Get {item.name}: {item.remedy}"))
-    extras = _empty("Optional parts: pip install 'pluginkit[extra]'", "extra", "what it brings")
-    for name, sentence in EXTRAS.items():
-        extras.add_row(name, Text(sentence))
-    console.print(extras)
+        console.print(_table(title, [item for item in items if item.group == group]))
+    _commands("What is missing, or in the way", {one.name: one.remedy for one in items if one.remedy and not one.used})
+    extras = {name: f"{sentence}\n  {installation.extra(name)}" for name, sentence in EXTRAS.items()}
+    _commands("Optional parts", extras)
+
+
+def _commands(title: str, rows: dict[str, str]) -> None:
+    """Rows with commands to copy: no table, which would wrap them."""
+    console = terminal.console()
+    console.print(Text(title, style="bold"))
+    for name, text in rows.items():
+        console.print(Text.assemble((name, "bold"), f": {text}"))
+    console.print()
 
 
 def _empty(title: str, *columns: str) -> Table:
@@ -51,6 +56,6 @@ def _table(title: str, items: list[SurveyItem]) -> Table:
     for item in items:
         mark = Text("*", style="green") if item.used else Text("-" if item.found else "!", style="dim")
         version = Text(item.version) if item.found else Text(item.version or "not found", style="yellow")
-        details = [item.where, item.note]
-        table.add_row(mark, Text(item.name), version, Text("\n".join(filter(None, details)), overflow="fold"))
+        details = "\n".join(filter(None, [item.where, item.note]))
+        table.add_row(mark, Text(item.name), version, Text(details, overflow="fold"))
     return table

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from pluginkit import installation
 from pluginkit.cli import progress, terminal
 from pluginkit.cli.store.options import cpu_only_option, evidence_option, license_option, release_option
 from pluginkit.manifest.project import root
-from pluginkit.process.escapes import quoted
 from pluginkit.registry import wheels
 from pluginkit.registry.bundles import archive, digests, packing
 from pluginkit.registry.wheels import PluginWheel
@@ -97,4 +97,4 @@ def _show(one: PluginWheel) -> None:
                 style="yellow",
             )
         )
-    console.print(Text.assemble("Next: ", (f"pip install {quoted(str(one.path))}", "bold")))
+    console.print(Text.assemble("Next: ", (installation.pip(str(one.path)), "bold")))

@@ -74,11 +74,6 @@ Variables findVariables()
     return found;
 }
 
-uintptr_t number(void const* address) noexcept
-{
-    return reinterpret_cast<uintptr_t>(address);
-}
-
 } // namespace
 
 Checks::Checks()

@@ -16,16 +16,6 @@ inline namespace v2
 namespace accesses
 {
 
-namespace
-{
-
-uintptr_t number(void const* address) noexcept
-{
-    return reinterpret_cast<uintptr_t>(address);
-}
-
-} // namespace
-
 bool isAsked(std::string_view check)
 {
     char const* const text = std::getenv("PLUGINKIT_CPU_CHECK");

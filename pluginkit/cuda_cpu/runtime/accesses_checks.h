@@ -20,6 +20,11 @@ inline namespace v2
 namespace accesses
 {
 
+inline uintptr_t number(void const* address) noexcept
+{
+    return reinterpret_cast<uintptr_t>(address);
+}
+
 //! How an atomic or volatile access orders others.
 enum class Strength
 {

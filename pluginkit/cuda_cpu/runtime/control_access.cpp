@@ -48,7 +48,7 @@ struct Guard
 
 __attribute__((init_priority(101))) Guard gGuard;
 
-constexpr int kSIGNALS[] = {SIGSEGV, SIGBUS};
+constexpr int kGUARDED[] = {SIGSEGV, SIGBUS};
 
 bool ours(uintptr_t code) noexcept
 {
@@ -197,9 +197,9 @@ void guardAccess()
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < std::size(kSIGNALS); ++i)
+    for (size_t i = 0; i < std::size(kGUARDED); ++i)
     {
-        sigaction(kSIGNALS[i], &action, &gGuard.before[i]);
+        sigaction(kGUARDED[i], &action, &gGuard.before[i]);
     }
     close();
 }
@@ -222,9 +222,9 @@ void endGuard()
         return;
     }
     open();
-    for (size_t i = 0; i < std::size(kSIGNALS); ++i)
+    for (size_t i = 0; i < std::size(kGUARDED); ++i)
     {
-        sigaction(kSIGNALS[i], &gGuard.before[i], nullptr);
+        sigaction(kGUARDED[i], &gGuard.before[i], nullptr);
     }
     gGuard.active = false;
     lock.unlock();

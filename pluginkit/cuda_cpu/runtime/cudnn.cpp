@@ -10,8 +10,8 @@ using pluginkit_cpu::Caller;
 using pluginkit_cpu::gaveBack;
 using pluginkit_cpu::isTaken;
 using pluginkit_cpu::took;
+namespace cudnn = pluginkit_cpu::cudnn;
 using pluginkit_cpu::cudnn::kACTIVATION;
-using pluginkit_cpu::cudnn::kHANDLE;
 using pluginkit_cpu::cudnn::kPOOLING;
 using pluginkit_cpu::cudnn::kTENSOR;
 
@@ -106,13 +106,13 @@ bool isSet(cudnnPoolingDescriptor_t pooling, cudnnTensorDescriptor_t tensor)
 cudnnHandle_t pluginkit_cpu::cudnn::makeHandle(Caller const& caller)
 {
     cudnnHandle_t handle = nullptr;
-    make(&handle, kHANDLE, caller);
+    make(&handle, cudnn::kHANDLE, caller);
     return handle;
 }
 
 cudnnStatus_t pluginkit_cpu::cudnn::destroyHandle(cudnnHandle_t handle)
 {
-    return destroy(handle, kHANDLE);
+    return destroy(handle, cudnn::kHANDLE);
 }
 
 extern "C"
@@ -156,18 +156,18 @@ extern "C"
     {
         Caller const caller{"cudnnCreate", __builtin_return_address(0)};
         pluginkit_cpu::checkNoAllocation(caller);
-        return make(handle, kHANDLE, caller);
+        return make(handle, cudnn::kHANDLE, caller);
     }
 
     PLUGINKIT_CPU_HIDDEN cudnnStatus_t pluginkit_cpu_v2_cudnnDestroy(cudnnHandle_t handle)
     {
         pluginkit_cpu::checkNoAllocation({"cudnnDestroy", __builtin_return_address(0)});
-        return destroy(handle, kHANDLE);
+        return destroy(handle, cudnn::kHANDLE);
     }
 
     PLUGINKIT_CPU_HIDDEN cudnnStatus_t pluginkit_cpu_v2_cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
     {
-        if (!isTaken(kHANDLE, handle))
+        if (!isTaken(cudnn::kHANDLE, handle))
         {
             return CUDNN_STATUS_BAD_PARAM;
         }
@@ -177,7 +177,7 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN cudnnStatus_t pluginkit_cpu_v2_cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream)
     {
-        if (!isTaken(kHANDLE, handle) || stream == nullptr)
+        if (!isTaken(cudnn::kHANDLE, handle) || stream == nullptr)
         {
             return CUDNN_STATUS_BAD_PARAM;
         }

@@ -5,14 +5,14 @@
 namespace
 {
 
-struct Row
+struct Named
 {
     cudaError_t error;
     char const* name;
     char const* meaning;
 };
 
-constexpr Row kROWS[] = {
+constexpr Named kNAMES[] = {
     {cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "an argument has a value that the function does not take"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
@@ -71,9 +71,9 @@ constexpr Row kROWS[] = {
     {cudaErrorUnknown, "cudaErrorUnknown", "an unknown error"},
 };
 
-Row const* find(cudaError_t error) noexcept
+Named const* find(cudaError_t error) noexcept
 {
-    for (Row const& row : kROWS)
+    for (Named const& row : kNAMES)
     {
         if (row.error == error)
         {
@@ -90,13 +90,13 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v2_cudaGetErrorName(cudaError_t error)
     {
-        Row const* const row = find(error);
+        Named const* const row = find(error);
         return row == nullptr ? "a CUDA error that target cpu never gives" : row->name;
     }
 
     PLUGINKIT_CPU_HIDDEN char const* pluginkit_cpu_v2_cudaGetErrorString(cudaError_t error)
     {
-        Row const* const row = find(error);
+        Named const* const row = find(error);
         return row == nullptr ? "a CUDA error that target cpu never gives" : row->meaning;
     }
 

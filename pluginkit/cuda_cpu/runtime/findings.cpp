@@ -139,7 +139,7 @@ void pluginkit_cpu::report(Finding const& finding)
 {
     char const* const path = std::getenv("PLUGINKIT_CPU_FINDINGS");
     std::string const text = path == nullptr ? asWords(finding) : asJson(finding);
-    int const file = path == nullptr ? STDERR_FILENO : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int const file = path == nullptr ? STDERR_FILENO : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     // One write: lines of several threads and processes don't mix.
     if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     {
@@ -147,6 +147,6 @@ void pluginkit_cpu::report(Finding const& finding)
     }
     if (path != nullptr && file >= 0)
     {
-        close(file);
+        ::close(file);
     }
 }

@@ -26,7 +26,7 @@ namespace
 {
 
 constexpr size_t kALIGNMENT = 256; // what cudaMalloc promises
-constexpr unsigned char kGAP = 0xC9;
+constexpr unsigned char kGAP_BYTE = 0xC9;
 constexpr size_t kGAP_BEFORE = 64;              // bytes looked at before an allocation
 constexpr size_t kGAPS_WATCHED = 1024;          // with more allocations, gaps are looked at when they are freed
 constexpr size_t kPOISONED = size_t{256} << 20; // of a larger allocation only the beginning is filled
@@ -132,9 +132,9 @@ void fill(Allocation const& allocation) noexcept
     auto* const data = static_cast<unsigned char*>(at(allocation.begin));
     auto* const first = static_cast<unsigned char*>(at(inner(allocation)));
     unsigned char* const last = first + innerSize(allocation);
-    std::memset(first, kGAP, static_cast<size_t>(data - first));
+    std::memset(first, kGAP_BYTE, static_cast<size_t>(data - first));
     std::memset(data, kPOISON, std::min(allocation.size, kPOISONED));
-    std::memset(data + allocation.size, kGAP, static_cast<size_t>(last - data) - allocation.size);
+    std::memset(data + allocation.size, kGAP_BYTE, static_cast<size_t>(last - data) - allocation.size);
     asan::open(data, allocation.size);
     asan::close(first, static_cast<size_t>(data - first));
     asan::close(data + allocation.size, static_cast<size_t>(last - data) - allocation.size);
@@ -413,7 +413,7 @@ void DeviceMemory::checkGap(Allocation& allocation)
     auto const* const data = static_cast<unsigned char const*>(at(allocation.begin));
     auto const before = std::min<size_t>(allocation.begin - inner(allocation), kGAP_BEFORE);
     auto const behind = inner(allocation) + innerSize(allocation) - allocation.begin - allocation.size;
-    auto const whole = [](unsigned char byte) { return byte == kGAP; };
+    auto const whole = [](unsigned char byte) { return byte == kGAP_BYTE; };
     unsigned char const* const end = data + allocation.size;
     auto const* const wrong = std::find_if_not(end, end + behind, whole);
     auto const* const wrongBefore = std::find_if_not(data - before, data, whole);

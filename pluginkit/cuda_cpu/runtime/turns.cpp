@@ -30,7 +30,7 @@ struct Turns
 };
 
 __attribute__((init_priority(101))) Turns gTurns;
-__thread int tThread{kNONE};
+__thread int tMine{kNONE};
 
 //! Gives the turn to the next thread that can take it; the calling one, if there is no other.
 void pass()
@@ -38,7 +38,7 @@ void pass()
     auto const count = static_cast<int>(gTurns.waits.size());
     for (int step = 1; step < count; ++step)
     {
-        int const next = (tThread + step) % count;
+        int const next = (tMine + step) % count;
         if (gTurns.waits[static_cast<size_t>(next)])
         {
             gTurns.turn = next;
@@ -50,13 +50,13 @@ void pass()
 
 void wait(std::unique_lock<std::mutex>& lock)
 {
-    auto const mine = [] { return gTurns.turn == tThread; };
+    auto const mine = [] { return gTurns.turn == tMine; };
     while (!gTurns.changed.wait_for(lock, kPATIENCE, mine))
     {
         if (!working())
         {
             gTurns.waits[static_cast<size_t>(gTurns.turn)] = false;
-            gTurns.turn = tThread;
+            gTurns.turn = tMine;
         }
     }
 }
@@ -73,30 +73,30 @@ void beginTurns(int threads)
 void enterTurns(int thread)
 {
     std::unique_lock<std::mutex> lock{gTurns.mutex};
-    tThread = thread;
+    tMine = thread;
     wait(lock);
 }
 
 void leaveTurns()
 {
     std::lock_guard<std::mutex> const lock{gTurns.mutex};
-    gTurns.waits[static_cast<size_t>(tThread)] = false;
-    if (gTurns.turn == tThread)
+    gTurns.waits[static_cast<size_t>(tMine)] = false;
+    if (gTurns.turn == tMine)
     {
         pass();
     }
-    tThread = kNONE;
+    tMine = kNONE;
 }
 
 void handOver() noexcept
 {
-    if (tThread == kNONE || inKernel() || working())
+    if (tMine == kNONE || inKernel() || working())
     {
         return;
     }
     std::unique_lock<std::mutex> lock{gTurns.mutex};
-    gTurns.waits[static_cast<size_t>(tThread)] = true;
-    if (gTurns.turn == tThread)
+    gTurns.waits[static_cast<size_t>(tMine)] = true;
+    if (gTurns.turn == tMine)
     {
         pass();
     }

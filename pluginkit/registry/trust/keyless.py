@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.registry.bundles import digests
 from pluginkit.registry.trust import envelope, patterns
@@ -183,7 +184,7 @@ def _verifier(root: Path | None) -> Verifier:
 
 
 def _needs_sigstore() -> None:
-    hint = "pip install 'pluginkit[sigstore]'"
+    hint = installation.extra("sigstore")
     if importlib.util.find_spec("sigstore") is None:
         raise ToolMissing("Signatures by sigstore need the package sigstore, which is not installed.", hint=hint)
     try:

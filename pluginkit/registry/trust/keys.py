@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing, UsageError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _needs_cryptography() -> None:
         import cryptography  # noqa: F401
     except ModuleNotFoundError:
         raise ToolMissing(
-            "Signatures need the package cryptography, which is not installed.", hint="pip install 'pluginkit[trust]'"
+            "Signatures need the package cryptography, which is not installed.", hint=installation.extra("trust")
         ) from None
 
 

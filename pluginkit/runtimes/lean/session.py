@@ -21,6 +21,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit import installation
 from pluginkit.bases import BASES
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
@@ -31,7 +32,6 @@ from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt-lean"
 CHILD = "pluginkit.runtimes.lean.child"
-REMEDY = "pip install 'pluginkit[lean]'"
 FOLDERS = ("PLUGINKIT_LEAN11", "PLUGINKIT_LEAN10")
 STAYED = "not unloaded: two of its plugins have one name, which this registry does not survive"
 DISTRIBUTIONS = ("tensorrt_lean_cu13", "tensorrt_lean_cu12")
@@ -68,7 +68,7 @@ def probe() -> Availability:
         reason = (
             f"the Python package tensorrt_lean is not installed, and neither {' nor '.join(FOLDERS)} names a folder"
         )
-        return Availability(False, reason=reason, remedy=REMEDY)
+        return Availability(False, reason=reason, remedy=installation.extra("lean"))
     where = ", ".join(str(lean.folder or "the Python environment") for lean in found)
     return Availability(True, ", ".join(lean.version for lean in found), where)
 
@@ -91,7 +91,7 @@ def open(  # noqa: A001
     """
     found = installed()
     if lean is None and not found:
-        raise ToolMissing(f"tensorrt-lean: {probe().reason}", hint=REMEDY)
+        raise ToolMissing(f"tensorrt-lean: {probe().reason}", hint=installation.extra("lean"))
     return LeanSession(library.resolve(), manifest, timeout, lean or found[0])
 
 

@@ -15,6 +15,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.paths import built_dir
 
@@ -39,10 +40,10 @@ def _open_by_link() -> None:
     wheel = find_spec("tensorrt_rtx_libs")
     found = sorted(Path(wheel.origin).parent.glob(f"{NAME}.*")) if wheel and wheel.origin else []
     if not found:
-        raise ToolMissing(f"{NAME}, which RTX's ONNX parser opens, is not here.", hint="pip install 'pluginkit[rtx]'")
+        raise ToolMissing(f"{NAME}, which RTX's ONNX parser opens, is not here.", hint=installation.extra("rtx"))
     helper = built_dir() / HELPER
     if not helper.is_file():
-        raise ToolMissing(f"pluginkit's library {HELPER} is not built.", hint="Reinstall pluginkit.")
+        raise ToolMissing(f"pluginkit's library {HELPER} is not built.", hint=installation.again())
     with tempfile.TemporaryDirectory(prefix="pluginkit-rtx-") as folder:
         # The very file that is loaded: a copy would have globals of its own.
         (Path(folder) / NAME).symlink_to(found[0].resolve())
@@ -50,5 +51,5 @@ def _open_by_link() -> None:
         opened.restype = ctypes.c_void_p
         if opened(NAME.encode()) is None:
             raise ToolMissing(
-                f"{found[0]} can't be opened as {NAME}.", hint="pip install --force-reinstall tensorrt-rtx"
+                f"{found[0]} can't be opened as {NAME}.", hint=installation.pip("--force-reinstall", "tensorrt-rtx")
             )

@@ -20,6 +20,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from pluginkit import installation
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
@@ -34,7 +35,6 @@ from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, S
 
 NAME = "tensorrt-rtx"
 CHILD = "pluginkit.runtimes.rtx.child"
-REMEDY = "pip install 'pluginkit[rtx]'"
 OLDEST = (1, 7)
 """1.6.1 and older refuse plugin nodes."""
 CONFIGURE = "IPluginV3OneBuild::configurePlugin"
@@ -44,14 +44,18 @@ def probe() -> Availability:
     """Whether NVIDIA's wheels and pluginkit's probe library are there. Loads nothing."""
     libraries = importlib.util.find_spec("tensorrt_rtx_libs")
     if libraries is None or libraries.origin is None or importlib.util.find_spec("tensorrt_rtx") is None:
-        return Availability(False, reason="the Python package tensorrt_rtx is not installed", remedy=REMEDY)
+        return Availability(
+            False, reason="the Python package tensorrt_rtx is not installed", remedy=installation.extra("rtx")
+        )
     version = importlib.metadata.version("tensorrt_rtx")
     where = Path(libraries.origin).parent
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         reason = f"tensorrt_rtx {version} takes no plugins from ONNX models; 1.7.1 and later do"
-        return Availability(False, version, str(where), reason, REMEDY)
+        return Availability(False, version, str(where), reason, installation.extra("rtx"))
     if not list(where.glob(f"{unversioned_name.NAME}.*")):
-        return Availability(False, version, str(where), f"{where} has no {unversioned_name.NAME}.*", REMEDY)
+        return Availability(
+            False, version, str(where), f"{where} has no {unversioned_name.NAME}.*", installation.extra("rtx")
+        )
     if probe_library() is None:
         reason = "pluginkit's probe library _probe.so is not built"
         return Availability(False, version, str(where), reason, "Reinstall pluginkit.")

@@ -10,7 +10,7 @@ import importlib.metadata
 import importlib.util
 from pathlib import Path
 
-from pluginkit import layouts
+from pluginkit import installation, layouts
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
@@ -21,7 +21,6 @@ from pluginkit.runtimes.nvidia.engines import EngineSession
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt"
-REMEDY = "pip install 'pluginkit[tensorrt]', whose libraries come from NVIDIA's own index, on a machine with a GPU"
 MAJORS = layouts.DEFAULT
 DISTRIBUTIONS = ("tensorrt", "tensorrt_cu13", "tensorrt_cu12")
 
@@ -30,16 +29,20 @@ def probe() -> Availability:
     """Whether the Python package, its libraries' version and a GPU are there. Loads none of NVIDIA's libraries."""
     spec = importlib.util.find_spec("tensorrt")
     if spec is None:
-        return Availability(False, reason="the Python package tensorrt is not installed", remedy=REMEDY)
+        return Availability(False, reason="the Python package tensorrt is not installed", remedy=_remedy())
     version, where = _version(), str(Path(spec.origin).parent) if spec.origin else ""
     if not version or int(version.partition(".")[0]) not in MAJORS:
         reason = f"tensorrt is {version or 'of no known version'}; needed is 10.x or 11.x"
-        return Availability(False, version, where, reason, REMEDY)
+        return Availability(False, version, where, reason, _remedy())
     driver = find_driver()
     if not driver.gpus:
         reason = f"tensorrt {version} runs on a GPU only: {driver.problem or 'the driver lists no GPU'}"
-        return Availability(False, version, where, reason, REMEDY)
+        return Availability(False, version, where, reason, _remedy())
     return Availability(True, version, where)
+
+
+def _remedy() -> str:
+    return f"{installation.extra(NAME)}  # its libraries come from NVIDIA's own index, and need a GPU"
 
 
 def _version() -> str:
