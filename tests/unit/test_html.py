@@ -254,7 +254,7 @@ def test_the_file_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(UsageError, match="report.html cannot be written: No space"):
+    with pytest.raises(UsageError, match=r"report\.html cannot be written: No space"):
         page.write(report(case("opt", Outcome.FAILED)), file, command="pluginkit test", whole=WHOLE)
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     assert file.read_text() == before
