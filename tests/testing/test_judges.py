@@ -50,7 +50,7 @@ def test_work_and_items_can_be_sent_to_another_process(bar: Path) -> None:
 @pytest.mark.usefixtures("one_more")
 def test_a_made_up_judge_is_everywhere(scale_project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, page = tmp_path / "run.json", tmp_path / "run.html"
-    only = ("--only", "plain/float*", "--json", str(data), "--html", str(page))
+    only = ("-v", "--only", "plain/float*", "--json", str(data), "--html", str(page))
     assert cli.run(["test", str(scale_project), *only]) == 1
     shown = capsys.readouterr().out
     assert "patience: asked" in shown
