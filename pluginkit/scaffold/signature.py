@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,21 +23,12 @@ _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float
 _KEYS = {"an input": ("values", "scale"), "an output": ("alias", "upper", "opt", "valid", "scale")}
 """What may stand behind the dimensions, as in y:float32:n,c:alias=x."""
 _MAX_NUMBER = 2**31 - 1
-_RANGES = {"default": ("[1, 2, 4]", "[1, 8, 16]")}
-_STATIC = {"default": ("[2, 2, 2]", "[8, 8, 8]"), "odd": ("[3, 3, 3]", "[5, 5, 5]")}
-"""The profiles of a plugin whose shapes are static: a shape each."""
-_DEEP_RANGES = {"default": ("[1, 2, 4]", "[1, 2, 4]")}
-_DEEP_STATIC = {"default": ("[2, 2, 2]", "[3, 3, 3]"), "odd": ("[3, 3, 3]", "[2, 2, 2]")}
-"""The same where a tensor has more than `_USUAL_RANK` dimensions: 16 in each of six would be millions of elements."""
 _TEST_SECTION = (
     "",
     "[test]",
     "# What no document of TensorRT asks of a plugin, and a good one does, fails too.",
     "strict = true",
 )
-_USUAL_RANK = 4
-_COUNTED = "[4, 4, 4]"
-"""The profile of a dimension that a field has an element for each of."""
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
 FORMATTED_INPUT = "x:float32,float16,int8:n,5,h,w"
 """The default with `--format`: INT8 wants a number of channels, and 5 leaves lanes unused in every format."""
@@ -402,18 +392,21 @@ def _toml(
                     hint=f"Write {item.name}:{item.type.value}[] or {item.name}:{item.type.value}[LEAST..MOST].",
                 )
         return "\n".join([*lines, *_profiles_of_ranks(inputs, outputs, symbols), *_TEST_SECTION])
-    deep = max(len(tensor.shape) for tensor in (*inputs, *outputs)) > _USUAL_RANK
-    ranges = (_RANGES, _DEEP_RANGES)[deep] if BASES[base].dynamic_shapes else (_STATIC, _DEEP_STATIC)[deep]
+    rank = max(len(tensor.shape) for tensor in (*inputs, *outputs))
     counted = {item.length for item in fields if isinstance(item.length, str)}
-    for profile, (first, other) in ranges.items():
+    dynamic = BASES[base].dynamic_shapes
+    every = {"default": profiles.usual(len(symbols), rank)} if dynamic else profiles.static(len(symbols), rank)
+    for profile, sizes in every.items():
         # A list with an element for each has so many in all profiles.
-        usual = {symbol: first if index == 0 else other for index, symbol in enumerate(symbols)}
-        pairs = {symbol: _COUNTED if symbol in counted else values for symbol, values in usual.items()}
+        fixed = {
+            symbol: opt for symbol, (_, opt, _) in zip(symbols, every["default"], strict=True) if symbol in counted
+        }
+        pairs = profiles.beside(dict(zip(symbols, sizes, strict=True)), fixed)
         for one, another in _broadcast(symbols, outputs):
             # Sizes that an output broadcasts are equal, or one is 1.
-            pairs[one] = pairs[another] = _COUNTED if counted & {one, another} else pairs[one]
+            pairs[one] = pairs[another] = pairs[another] if another in counted else pairs[one]
         pairs = _with_elements(pairs, outputs, fields)
-        body = ", ".join(f"{symbol} = {values}" for symbol, values in pairs.items())
+        body = ", ".join(f"{symbol} = {list(ends)}" for symbol, ends in pairs.items())
         lines += ["", "[[profiles]]", f"name = {quote(profile)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
         if not symbols:
             break
@@ -421,21 +414,16 @@ def _toml(
 
 
 def _with_elements(
-    pairs: Mapping[str, str], outputs: Sequence[_Tensor], fields: Sequence[FieldOption]
-) -> dict[str, str]:
-    ranges = {symbol: _range(ends) for symbol, ends in pairs.items()}
+    pairs: Mapping[str, profiles.Range], outputs: Sequence[_Tensor], fields: Sequence[FieldOption]
+) -> dict[str, profiles.Range]:
     dims = [shapes.parse(dim) for tensor in outputs for dim in tensor.shape]
     known = {item.name: item.default for item in fields if _is_whole(item.default)}
-    raised = profiles.with_elements(ranges, dims, known)
-    return {
-        symbol: ends if raised[symbol] == ranges[symbol] else str(list(raised[symbol]))
-        for symbol, ends in pairs.items()
+    declared = {
+        item.name: [end for end in (item.min, item.max, *item.choices) if isinstance(end, int)]
+        for item in fields
+        if item.type.is_integer
     }
-
-
-def _range(ends: str) -> profiles.Range:
-    low, opt, high = json.loads(ends)
-    return low, opt, high
+    return profiles.with_elements(pairs, dims, list(profiles.alternatives(known, declared)))
 
 
 def _is_whole(value: Value | None) -> TypeGuard[int | tuple[int, ...]]:
@@ -445,14 +433,13 @@ def _is_whole(value: Value | None) -> TypeGuard[int | tuple[int, ...]]:
 def _profiles_of_ranks(inputs: Sequence[_Tensor], outputs: Sequence[_Tensor], symbols: Sequence[str]) -> list[str]:
     """Profiles of several ranks: two dimensions in the place of "...", none, and as many as four."""
     fixed = max(len(tensor.shape) - 1 for tensor in (*inputs, *outputs) if REST in tensor.shape)
-    first, other = _RANGES["default"]
-    few = _DEEP_RANGES["default"][1]
-    counts = {"default": (min(2, MAX_DIMS - fixed), other), "flat": (0, other), "deep": (min(4, MAX_DIMS - fixed), few)}
+    counts = {"default": min(2, MAX_DIMS - fixed), "flat": 0, "deep": min(4, MAX_DIMS - fixed)}
     lines = ["", '# Each profile says by rest which dimensions "..." stands for: so these are of several ranks.']
-    for name, (count, ends) in counts.items():
-        body = ", ".join(f"{symbol} = {first if index == 0 else ends}" for index, symbol in enumerate(symbols))
+    for name, count in counts.items():
+        sizes = profiles.usual(len(symbols) + count, fixed + count)
+        body = ", ".join(f"{symbol} = {list(ends)}" for symbol, ends in zip(symbols, sizes, strict=False))
         lines += ["", "[[profiles]]", f"name = {quote(name)}", f"symbols = {f'{{ {body} }}' if body else '{}'}"]
-        lines.append(f"rest = [{', '.join([ends] * count)}]")
+        lines.append(f"rest = {[list(ends) for ends in sizes[len(symbols) :]]}")
     return lines
 
 

@@ -125,7 +125,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "bool": ({"inputs": ["x:float32:n", "b:bool:n"]}, "DataType:kBOOL and DataType::kUINT8 are not supported"),
     "uint8": ({"inputs": ["x:uint8:n"]}, "DataType:kBOOL and DataType::kUINT8 are not supported"),
     "int4": ({"inputs": ["x:float32:n", "w:int4:n"]}, "quantizes only weights to INT4"),
-    "negative shape": ({"inputs": [X], "outputs": ["y:float32:n - 9"]}, "cannot be negative"),
+    "negative shape": ({"inputs": [X], "outputs": ["y:float32:n - 2000"]}, "cannot be negative"),
     "by zero": ({"inputs": [X], "outputs": ["y:float32:n // 0"]}, "divides by zero"),
     "unknown format": ({"formats": ["chw33"]}, "There is no format 'chw33'; did you mean 'chw32'?"),
     "DLA format": ({"formats": ["chw16"]}, "'chw16' is for DLA cores, which run no plugins"),
@@ -561,4 +561,4 @@ def test_many_dimensions_have_few_elements(tmp_path: Path) -> None:
         project = make(tmp_path / base, inputs=["x:float32:n,c,d,h,w,t"], base=base)
         manifest = Manifest.load(project)
         largest = max(int(np.prod(s)) for p in manifest.profiles for s in manifest.input_shapes(p.at("max")).values())
-        assert 64 <= largest <= 4096
+        assert 64 <= largest <= 2**17

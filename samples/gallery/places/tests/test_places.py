@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 PROJECT = Path(__file__).resolve().parents[1]
-SHAPES = [[2, 8]]
+SHAPES = [[2, 5]]
 
 
 def load_reference():
