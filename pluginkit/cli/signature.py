@@ -62,7 +62,7 @@ _OPTIONS = (
         default="",
         metavar="PATTERN",
         help=f"What the kernel begins as: {'; '.join(f'{name}, {one.about}' for name, one in PATTERNS.items())}. "
-        "Default: elementwise, where the signature fits.",
+        "Default: what the signature looks like (rows, gather, transpose, pad, pool); else elementwise, where it fits.",
     ),
     click.option("--namespace", default="", help="TensorRT plugin namespace."),
     click.option(

@@ -15,9 +15,10 @@ from pathlib import Path
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
-from pluginkit.scaffold import insert, names, signature, template, writing
+from pluginkit.scaffold import insert, names, template, writing
 from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.kernels import patterns
+from pluginkit.scaffold.project import described
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,19 @@ def add(
             Nothing is written then.
     """
     folder = root((project or Path()).resolve())
-    manifest, text = signature.manifest(
+    text, pattern = described(
         name,
+        kernel,
+        fields,
         inputs=inputs,
         outputs=outputs,
-        fields=patterns.fields(kernel, fields),
         namespace=namespace,
         version=version,
         base=base,
         formats=formats,
         workspace=workspace,
     )
-    return write(text, folder, kernel=patterns.chosen(manifest, kernel))
+    return write(text, folder, kernel=pattern)
 
 
 def write(text: str, folder: Path, *, kernel: str = patterns.LOOP) -> Addition:

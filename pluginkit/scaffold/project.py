@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
@@ -34,24 +35,37 @@ def new(
     where the kernel's pattern uses none; `[]`: none.
     Every tensor with INT8 or FP8 gets a field for its scale. `formats` are given to the tensors that can have them.
     `workspace` is an expression of bytes, and `kernel` the kernel's pattern (`scaffold.kernels.patterns`); without one
-    it is the usual one for the signature.
+    it is the usual one for the signature (`patterns.chosen`).
 
     Raises:
         UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
             Nothing is written then.
     """
-    manifest, text = signature.manifest(
+    text, pattern = described(
         name,
+        kernel,
+        fields,
         inputs=inputs,
         outputs=outputs,
-        fields=patterns.fields(kernel, fields),
         namespace=namespace,
         version=version,
         base=base,
         formats=formats,
         workspace=workspace,
     )
-    return write(text, directory, kernel=patterns.chosen(manifest, kernel))
+    return write(text, directory, kernel=pattern)
+
+
+def described(name: str, kernel: str, fields: Sequence[str] | None, **options: Any) -> tuple[str, str]:
+    """The text of a new plugin's pluginkit.toml, and its kernel's pattern; `options` are those of `signature.manifest`.
+
+    Raises:
+        UsageError: as `new`.
+    """
+    manifest, _ = signature.manifest(name, fields=fields or [], **options)
+    pattern = patterns.chosen(manifest, kernel)
+    _, text = signature.manifest(name, fields=patterns.fields(pattern, fields), **options)
+    return text, pattern
 
 
 def write(

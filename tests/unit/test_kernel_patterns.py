@@ -56,6 +56,15 @@ def chosen(name: str, **options: Any) -> str:
         ({"inputs": ["x:float32,float16:n,8,h,w"], "formats": ["chw32"]}, "loop"),
         ({"inputs": ["x:float32:n,c", "b:float32:n"], "outputs": ["y:float32:n:alias=b"]}, "elementwise"),
         ({"outputs": ["k:int32::upper=n:opt=1", "y:float32:k,c"]}, "loop"),
+        # What looks like a window, a row, a gather, a transposition or a rim begins as one, where it fits.
+        (POOL, "pool"),
+        ({**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "elementwise"),
+        ({"outputs": ["most:float32,int8:n"]}, "rows"),
+        ({"outputs": ["y:float32,int8:n,c", "most:float32:n,1"]}, "rows"),
+        (GATHER, "gather"),
+        ({**GATHER, "inputs": ["t:float32,int8:v,d", "i:int64,int32:b,s"]}, "elementwise"),
+        (TRANSPOSE, "transpose"),
+        (PAD, "pad"),
     ],
 )
 def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
@@ -110,7 +119,7 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ("pad", {**PAD, "fields": [*RIM, "mode:int32=2"]}, "write mode:int32:0..2=0"),
         ("pad", {**PAD, "fields": [*RIM, "mode:string=edge"]}, "write mode:int32:0..2=0"),
         ("pad", {**PAD, "fields": [*RIM, "value:int32=0"]}, "'value' isn't float32"),
-        ("pool", {}, "no integer field 'kernel'"),
+        ("pool", {}, "aren't an image and its windows"),
         ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=1"),
         ("pool", {**POOL, "fields": [*POOL["fields"][:2], "pad:int32=0"]}, "may be less than 0"),
         (
@@ -123,7 +132,12 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
             {**POOL, "fields": [POOL["fields"][0], "stride:int64:1..=2", "pad:int32:0..=0"]},
             "'stride' isn't int32",
         ),
-        ("pool", {**POOL, "outputs": ["y:float32,int8:n,h // stride,w // stride"]}, "another shape than [n, (h + 2"),
+        (
+            "pool",
+            {**POOL, "outputs": ["y:float32,int8:n,h // stride,w // stride"]},
+            "(h + 2 * pad - kernel) // stride + 1",
+        ),
+        ("pool", {**POOL, "outputs": [POOL["outputs"][0].replace("w + 2", "w + 1")]}, "both alike"),
         ("nonzero", {}, "two outputs: places, and how many"),
         ("nonzero", {**NONZERO, "workspace": ""}, "its workspace isn't 'ceil_div(r * c, 8192) * 1184'"),
         ("nonzero", {**NONZERO, "workspace": "r * c"}, "its workspace isn't"),
@@ -181,6 +195,50 @@ def test_which_dimensions_are_exchanged(shapes: str, exchanged: tuple[int, int])
                                      namespace="", version="1", base="v3")  # fmt: skip
     assert transposition.groups(manifest) == exchanged
     assert patterns.chosen(manifest, "transpose") == "transpose"
+
+
+@pytest.mark.parametrize(
+    ("fields", "size", "window"),
+    [
+        ("kernel stride pad", "({} + 2 * pad - kernel) // stride + 1", ("kernel", "stride", "pad")),
+        ("k s", "({} - k) // s + 1", ("k", "s", "0")),
+        ("k p", "{} + 2 * p - k + 1", ("k", "1", "p")),
+        ("size", "{} - size + 1", ("size", "1", "0")),
+        ("size", "({} - size) // size + 1", ("size", "size", "0")),
+        ("s", "({} - 3) // s + 1", ("3", "s", "0")),
+        ("", "({} + 2 * 1 - 3) // 2 + 1", ("3", "2", "1")),
+    ],
+)
+def test_a_window_by_fields_of_any_name_and_by_numbers(
+    fields: str, size: str, window: tuple[str, str, str], tmp_path: Path
+) -> None:
+    """Its reference is right, which its own test says, and its kernel has these."""
+    options: dict[str, Any] = {
+        "fields": [f"{name}:int32:{int(name[0] != 'p')}..=2" for name in fields.split()],
+        "inputs": ["x:float32:n,h,w"], "outputs": [f"y:float32:n,{size.format('h')},{size.format('w')}"],
+    }  # fmt: skip
+    assert chosen("", **options) == "pool"
+    project = scaffold.new("Some", directory=tmp_path, **options)
+    written = ", ".join(
+        f"static_cast<int32_t>({f'args.parameters.{one}' if one in fields.split() else one})" for one in window
+    )
+    assert f"window{{{written}}}" in " ".join((project / "src" / "some_kernel.cu").read_text().split())
+    (test,) = (project / "tests").glob("test_*.py")
+    runpy.run_path(str(test))["test_the_reference_on_numbers_worked_out_by_hand"]()
+
+
+def test_what_a_signature_lacks_for_the_pattern_that_it_looks_like_is_said() -> None:
+    def said(**options: Any) -> str:
+        given = {**PLAIN, "fields": None, "namespace": "", "version": "1", **options}
+        manifest, _ = signature.manifest("Some", **given)
+        return " / ".join(patterns.advice(manifest, patterns.chosen(manifest, "")))
+
+    assert "looks like a pool, and isn't one: the field 'kernel' may be less than 1" in said(
+        **{**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}
+    )
+    assert "looks like a gather" in said(**{**GATHER, "outputs": ["y:float32:b,s,d"]})
+    assert "norm of rows" in said(fields=["epsilon:float32=1e-5"])
+    assert said() == "--kernel rows|scan|loop begins with another"
 
 
 @pytest.mark.parametrize("name", list(patterns.PATTERNS))

@@ -14,7 +14,8 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process.escapes import quoted, shown
-from pluginkit.scaffold.kernels.patterns import PATTERNS
+from pluginkit.scaffold import origin
+from pluginkit.scaffold.kernels.patterns import PATTERNS, advice
 
 
 @click.command("new")
@@ -134,13 +135,14 @@ def command(
         kernel=kernel,
     )
     manifest = _made(project)
+    begins(origin.load(project).kernel, manifest)
     click.echo("\nNext:")
     click.echo(f"  cd {quoted(str(_shown(project)))}")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
     warn(name)
-    if advice := BASES[manifest.plugin.base].advice:
-        click.echo(f"\nNote: {advice}")
+    if note := BASES[manifest.plugin.base].advice:
+        click.echo(f"\nNote: {note}")
 
 
 def _from_model(
@@ -178,7 +180,7 @@ def _from_model(
     count = len(found.nodes)
     click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {shown(found.operator)} in {shown(str(model))}:")
     _found(manifest)
-    click.echo(f"  kernel: begins as {found.kernel}, {PATTERNS[found.kernel].about}{_others(found.kernel, manifest)}")
+    begins(found.kernel, manifest)
     for path in found.cases.values():
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
     for note in found.notes:
@@ -195,10 +197,11 @@ def _from_model(
     warn(manifest.plugin.name)
 
 
-def _others(kernel: str, manifest: Manifest) -> str:
-    """The other patterns that a signature can have."""
-    others = [name for name, one in PATTERNS.items() if name != kernel and not one.misfit(manifest)]
-    return f" (--kernel {'|'.join(others)} begins with another)" if others else ""
+def begins(kernel: str, manifest: Manifest) -> None:
+    """Say what the kernel begins as, and which other patterns a person may want."""
+    click.echo(f"  kernel: begins as {kernel}, {PATTERNS[kernel].about}")
+    for line in advice(manifest, kernel):
+        click.echo(f"          {line}")
 
 
 def _from_torch(target: str, example: str, name: str, directory: Path | None, base: str) -> None:
@@ -254,8 +257,8 @@ def _made(project: Path) -> Manifest:
 
 def warn(name: str) -> None:
     """Say on stderr what is unlucky about a plugin's name, if anything is."""
-    if advice := parser_operators.advice(name):
-        click.echo(f"\nWarning: {advice}", err=True)
+    if warning := parser_operators.advice(name):
+        click.echo(f"\nWarning: {warning}", err=True)
 
 
 def tree(folder: Path, indent: str) -> list[str]:

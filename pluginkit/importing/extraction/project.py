@@ -132,7 +132,7 @@ def _pattern(manifest: Manifest, kernel: str) -> str:
     found = patterns.chosen(manifest, kernel)
     shapes = {tuple(manifest.written(one)) for one in manifest.inputs}
     alike = all(tuple(manifest.written(one)) in shapes for one in manifest.outputs)
-    return found if kernel or alike else patterns.LOOP
+    return patterns.LOOP if found == patterns.ELEMENTWISE and not kernel and not alike else found
 
 
 def _own_name(op_type: str) -> str:

@@ -27,6 +27,16 @@ def misfit(manifest: Manifest) -> str:
     return reasons[0] if reasons else fitting.dimensions(manifest) or fitting.plain(manifest)
 
 
+def resembles(manifest: Manifest) -> bool:
+    """Whether an output has the dimensions of integers and of a table's row, in this order."""
+    if len(manifest.inputs) != 2 or len(manifest.outputs) != 1:
+        return False
+    (table, indices), (y,) = manifest.inputs, manifest.outputs
+    rows = [*manifest.written(indices), *manifest.written(table)[1:]]
+    integers = indices.types[0].is_integer and not table.types[0].is_integer
+    return integers and bool(table.shape) and list(manifest.written(y)) == rows
+
+
 def reference(manifest: Manifest) -> list[str]:
     table, indices = (tensor.name for tensor in manifest.inputs)
     rows, places, zeros = (fitting.local(manifest, name) for name in ("rows", "places", "zeros"))

@@ -39,6 +39,13 @@ def misfit(manifest: Manifest) -> str:
     return ""
 
 
+def resembles(manifest: Manifest) -> bool:
+    """Whether the output is the input with a rim."""
+    written = [dim for tensor in (*manifest.inputs, *manifest.outputs) for dim in manifest.written(tensor)]
+    alone = len(manifest.inputs) == len(manifest.outputs) == 1
+    return alone and REST not in written and rims(manifest) is not None
+
+
 def rims(manifest: Manifest) -> list[tuple[str, str]] | None:
     """The two fields that each dimension is wider by, before and after; two empty names where it isn't."""
     (x,), (y,) = manifest.inputs, manifest.outputs

@@ -36,6 +36,7 @@ class KernelPattern:
         variables: what its kernel's file needs of a signature, besides what every kernel has.
         example: options of a signature that it is for, where the usual one isn't.
         tunable: whether its launch takes values that `pluginkit tune` measures.
+        resembles: whether a signature looks like it, so that a project begins with it where it fits.
     """
 
     about: str
@@ -46,6 +47,7 @@ class KernelPattern:
     variables: Callable[[Manifest], Mapping[str, Any]] = _no_variables
     example: str = ""
     tunable: bool = False
+    resembles: Callable[[Manifest], bool] = lambda _manifest: False
 
 
 def _lines(*lines: str) -> Callable[[Manifest], list[str]]:
@@ -76,6 +78,7 @@ PATTERNS = {
         rows.variables,
         "--input x:float32:n,c --input weight:float32:c --output y:float32:n,c --output most:float32:n",
         tunable=True,
+        resembles=rows.resembles,
     ),
     "scan": KernelPattern(
         "running sums along rows, at the speed of the memory",
@@ -93,6 +96,7 @@ PATTERNS = {
         gathering.test,
         example="--input table:float32:v,d --input ids:int32:n --output y:float32:n,d",
         tunable=True,
+        resembles=gathering.resembles,
     ),
     "transpose": KernelPattern(
         "dimensions exchanged, as NCHW to NHWC, at nearly the speed of the memory",
@@ -103,6 +107,7 @@ PATTERNS = {
         transposition.variables,
         "--input x:float32:n,c,h,w --output y:float32:n,h,w,c",
         tunable=True,
+        resembles=transposition.resembles,
     ),
     "pad": KernelPattern(
         "a rim of a constant, the edge, or a reflection",
@@ -114,6 +119,7 @@ PATTERNS = {
         "--field top:int32:0..=1 --field bottom:int32:0..=1 --field mode:int32:0..2=0 --input x:float32:n,h,w "
         "--output 'y:float32:n,h + top + bottom,w'",
         tunable=True,
+        resembles=padding.resembles,
     ),
     "pool": KernelPattern(
         "a function of each window of an image, as a maximum",
@@ -121,9 +127,11 @@ PATTERNS = {
         "The maximum of each window of the last two dimensions.",
         pooling.reference,
         pooling.test,
-        example="--field kernel:int32:1..=3 --field stride:int32:1..=2 --field pad:int32:0..=1 --input x:float32:n,h,w "
+        pooling.variables,
+        "--field kernel:int32:1..=3 --field stride:int32:1..=2 --field pad:int32:0..=1 --input x:float32:n,h,w "
         "--output 'y:float32:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1'",
         tunable=True,
+        resembles=pooling.resembles,
     ),
     "nonzero": KernelPattern(
         "the places of elements that are not 0, and how many there are",
@@ -149,13 +157,16 @@ PATTERNS = {
 
 
 def chosen(manifest: Manifest, name: str) -> str:
-    """The pattern of a new project. Without a name: elementwise, where the signature fits, else a loop.
+    """The pattern of a new project. Without a name: what the signature looks like, elementwise, or else a loop.
 
     Raises:
         UsageError: there is no such pattern, or it isn't for this signature.
     """
     if not name:
-        return LOOP if fitting.elementwise(manifest) else ELEMENTWISE
+        alike = (
+            one for one, pattern in PATTERNS.items() if pattern.resembles(manifest) and not pattern.misfit(manifest)
+        )
+        return next(alike, LOOP if fitting.elementwise(manifest) else ELEMENTWISE)
     if name not in PATTERNS:
         close = difflib.get_close_matches(name, PATTERNS, n=1)
         guess = f"; did you mean '{close[0]}'?" if close else "."
@@ -168,6 +179,21 @@ def chosen(manifest: Manifest, name: str) -> str:
             hint=f"{fitting_signature} --kernel {LOOP}, or leave --kernel out.",
         )
     return name
+
+
+def advice(manifest: Manifest, name: str) -> list[str]:
+    """Sentences on other patterns than `name` that a person may want: which fit, and what others lack."""
+    fit = [one for one, pattern in PATTERNS.items() if one != name and not pattern.misfit(manifest)]
+    found = [f"--kernel {'|'.join(fit)} begins with another"] if fit else []
+    for one, pattern in PATTERNS.items():
+        if one != name and pattern.resembles(manifest) and (problem := pattern.misfit(manifest)):
+            found.append(f"it looks like a {one}, and isn't one: {problem}")
+    weights = rows.misfit(manifest) == "" and any(
+        field.name.lower().startswith(("eps", "epsilon")) for field in manifest.plain_fields()
+    )
+    if weights and name != "rows":
+        found.append("it looks like a norm of rows: take --kernel rows if it is one")
+    return found
 
 
 def fields(name: str, given: Sequence[str] | None) -> Sequence[str] | None:

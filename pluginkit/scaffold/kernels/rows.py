@@ -49,6 +49,12 @@ def _of_tensors(given: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> str:
     return reasons[0] if reasons else ""
 
 
+def resembles(manifest: Manifest) -> bool:
+    """Whether outputs are one number for each row of the first input."""
+    made = [_made(manifest, y) for y in manifest.outputs] if manifest.inputs and manifest.inputs[0].shape else []
+    return "rowOutput" in made and all(made)
+
+
 def _role(manifest: Manifest, tensor: Tensor) -> str:
     """What a kernel takes an input as: `input`, a matrix as the first one is, or `row`, the same for all its rows."""
     shape, first = manifest.written(tensor), manifest.written(manifest.inputs[0])

@@ -43,6 +43,14 @@ def groups(manifest: Manifest) -> tuple[int, int] | None:
     return None
 
 
+def resembles(manifest: Manifest) -> bool:
+    """Whether the output has the input's dimensions in another order."""
+    if len(manifest.inputs) != 1 or len(manifest.outputs) != 1:
+        return False
+    given, made = (manifest.written(one) for one in (*manifest.inputs, *manifest.outputs))
+    return given != made and sorted(given) == sorted(made)
+
+
 def variables(manifest: Manifest) -> Mapping[str, Any]:
     """`exchanged` for the kernel: what `groups` says."""
     return {"exchanged": groups(manifest)}

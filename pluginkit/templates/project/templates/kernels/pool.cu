@@ -34,7 +34,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
         count *= x.dims[i];
     }
     kernels::Images const images{count, x.dims[x.rank - 2], x.dims[x.rank - 1], y.dims[x.rank - 2], y.dims[x.rank - 1]};
-    kernels::Window const window{static_cast<int32_t>(args.parameters.kernel), static_cast<int32_t>(args.parameters.stride), static_cast<int32_t>(args.parameters.pad)};
+    kernels::Window const window{@% for one in plugin.window %@static_cast<int32_t>(@{ one }@)@{ ", " if not loop.last }@@% endfor %@};
     return kernels::launchWindows(kernels::tuned(stream, args.tactic), images, window, Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
 }
 
