@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from pluginkit.bases import FOR_NEW
+from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.scaffold.kernels.patterns import PATTERNS
 
@@ -88,3 +89,17 @@ def fields(given: Sequence[str], *, no_fields: bool) -> Sequence[str] | None:
     if given and no_fields:
         raise UsageError("--field and --no-fields contradict each other.", hint="Leave one of them out.")
     return given or ([] if no_fields else None)
+
+
+def types(text: str) -> tuple[DType, ...]:
+    """The value of --types.
+
+    Raises:
+        UsageError: there is no such type, or integers are among them.
+    """
+    known = {kind.value: kind for kind in DType if not kind.is_integer}
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--types: '{name}' is no type of a floating tensor.", hint=f"Known: {', '.join(known)}.")
+    return tuple(kind for kind in DType if kind.value in names)

@@ -18,6 +18,9 @@ from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles, running, unserved
 from pluginkit.importing.building import ModelSession, advice
+from pluginkit.importing.extraction import commands
+from pluginkit.importing.extraction.neighbours import Neighbour
+from pluginkit.importing.extraction.project import FromModel
 from pluginkit.importing.files import external, libraries, recorded
 from pluginkit.importing.files.recorded import Recorded
 from pluginkit.importing.rules import dynamic as rules_dynamic
@@ -208,7 +211,6 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             problems += tuple(rules_operators.squeezed(proto, declared))
         ran = _run(options, given, proto, served, problems, None, progress)
         problems = _sorted((*_on_lines(problems), *ran.problems))
-        open_ones = unserved.find(options.model, proto, served, onnx.defs.has)
         return Imported(
             options.model,
             tuple(served),
@@ -218,7 +220,7 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
             foreseen=_foreseen(problems),
             ran=ran,
             strict=options.strict,
-            unserved=open_ones,
+            unserved=_unserved(options, proto, plugins, served, onnx.defs.has, progress),
             tensors=classify(proto, options.marked),
         )
     with ModelSession([one.path for one in plugins], options.timeout) as session:
@@ -266,10 +268,26 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         foreseen=foreseen,
         ran=ran,
         strict=options.strict,
-        unserved=unserved.find(options.model, proto, served, lambda operator: operator in known),
+        unserved=_unserved(options, proto, plugins, served, known.__contains__, progress),
         sizes_found=profile is not None and profile != profiles.profile(inputs, shapes),
         tensors=classify(proto, options.marked),
     )
+
+
+def _unserved(
+    options: ImportOptions,
+    proto: onnx.ModelProto,
+    libraries: Sequence[PluginLibrary],
+    served: Sequence[Served],
+    native: Callable[[str], bool],
+    progress: Progress,
+) -> tuple[UnservedOperator, ...]:
+    """The unserved operators, with commands that were tried."""
+    found = unserved.find(options.model, proto, served, native)
+    given = [Neighbour(member.manifest, member.folder) for library in libraries for member in library.plugins]
+    paths = [path for path, library in zip(options.plugins, libraries, strict=True) if library.plugins]
+    asked = FromModel(options.model, shapes=options.profiles, plugins=paths, timeout=options.timeout)
+    return commands.tried(asked, proto, found, given, progress)
 
 
 def _unfit(ran: RunOutcome) -> bool:
@@ -366,7 +384,7 @@ def find_problems(
     found = [
         *rules_plugins.clashes(libraries),
         *structure,
-        *rules_plugins.check(served, libraries, known, tensor_types.types(proto, served), model),
+        *rules_plugins.check(served, libraries, known, tensor_types.types(proto, served)),
         *rules_model.functions(proto, libraries, served),
         *rules_model.check(proto, places, known, constants, model),
         *rules_tensors.check(proto, known, constants),

@@ -13,7 +13,7 @@ import onnx
 from pluginkit.importing.model import Place
 from pluginkit.importing.rewrites import definitions
 from pluginkit.importing.serving import Served
-from pluginkit.process.escapes import quoted
+from pluginkit.process.escapes import quoted, shown
 
 MAIN = "main graph"
 FUSED = 4
@@ -41,6 +41,8 @@ class UnservedOperator:
         chain: the third, whether the chain of layers is too long.
         rewrite: whether `--fix` writes it by other operators.
         command: what makes a plugin project of it.
+        lacks: why that can't make one as it stands, and what to do; empty: it was tried, or not asked.
+        after: how many of the others' commands are to be typed before.
     """
 
     operator: str
@@ -51,6 +53,8 @@ class UnservedOperator:
     chain: str
     rewrite: bool
     command: str
+    lacks: str = ""
+    after: int = 0
 
     @property
     def where(self) -> str:
@@ -80,6 +84,12 @@ def find(
     functions = {f"{function.domain}::{function.name}" for function in model.functions}
     found = [_operator(path, model, name, places, functions, native) for name, places in groups.items()]
     return tuple(sorted(found, key=lambda one: -len(one.nodes)))
+
+
+def commands(found: Iterable[UnservedOperator]) -> list[str]:
+    """What to type, in this order; where something is missing, a line of comment says what."""
+    ordered = sorted((one for one in found if not one.rewrite), key=lambda one: (bool(one.lacks), one.after))
+    return [f"# {shown(one.operator)}: {shown(one.lacks)}" if one.lacks else one.command for one in ordered]
 
 
 def command(path: Path, operator: str) -> str:

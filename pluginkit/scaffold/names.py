@@ -35,7 +35,9 @@ _MACROS = frozenset([
 # fmt: on
 _TYPES = frozenset(["Input", "Output", "Inputs", "Outputs", "int8_t", "int32_t", "int64_t", "uint32_t", "size_t"])
 _LOCALS = ["np", "total", "positive", "shape", "reference", *(f"result{number}" for number in range(1, 100))]
-_PYTHON = frozenset([*_LOCALS, *(name for name in dir(builtins) if name.islower())])
+_FREE = frozenset(["filter", "id", "input", "round", "slice", "sorted"])
+"""Python's own functions that no generated line calls, and that are attributes' names, as Unique's `sorted`."""
+_PYTHON = frozenset([*_LOCALS, *(name for name in dir(builtins) if name.islower())]) - _FREE
 # fmt: off
 _TARGETS = frozenset([
     "all", "help", "install", "preinstall", "clean", "edit_cache", "rebuild_cache", "test", "package",

@@ -43,7 +43,7 @@ def _sizes(first: Sequence[int], count: int) -> list[int]:
     """`count` numbers of which none is a multiple of another."""
     found = list(first[:count])
     while len(found) < count:
-        found.append(_apart(found[-1], found))
+        found.append(apart(found[-1], found))
     return found
 
 
@@ -52,12 +52,12 @@ def beside(ranges: Mapping[str, Range], fixed: Mapping[str, int]) -> dict[str, R
     found = {name: (size, size, size) for name, size in fixed.items()}
     for name, (low, opt, high) in ranges.items():
         if name not in fixed:
-            size = _apart(opt, [one for _, one, _ in found.values()])
+            size = apart(opt, [one for _, one, _ in found.values()])
             found[name] = (size, size, size) if low == high else (low, size, max(high, size))
     return {name: found[name] for name in ranges}
 
 
-def _apart(least: int, others: Sequence[int]) -> int:
+def apart(least: int, others: Sequence[int]) -> int:
     """The first number from `least` on that is no multiple of another, nor a divisor."""
     return next(size for size in itertools.count(least) if all(size % one and one % size for one in others))
 
@@ -93,7 +93,7 @@ def _from(least: int, ends: Range, every: Mapping[str, Range]) -> Range:
     low, opt, high = ends
     if least <= opt:
         return max(low, least), opt, high
-    opt = _apart(least, [other for _, other, _ in every.values() if other not in (1, opt)])
+    opt = apart(least, [other for _, other, _ in every.values() if other not in (1, opt)])
     return (opt, opt, opt) if low == high else (least, opt, max(high, opt + high - ends[1]))
 
 

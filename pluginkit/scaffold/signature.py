@@ -160,13 +160,13 @@ def _tensor(text: str, what: str) -> _Tensor:
     if len(parts) < 3 or len(more) < len(parts) - 3:
         raise UsageError(f"'{text}' does not describe {what}.", hint=_TENSOR_FORM + ".")
     if "values" in more:
-        more["values"] = ",".join(_dim(value, text) for value in _split(more["values"]))
+        more["values"] = ",".join(_dim(value, text) for value in split(more["values"]))
     name = parts[0].strip()
     names.check_member(name, what)
     types = [_dtype(kind.strip(), text, list(DType)) for kind in parts[1].split(",")]
     if len(set(types)) < len(types):
         raise UsageError(f"'{text}' names a type twice.", hint=_TENSOR_FORM + ".")
-    dims = _split(parts[2])
+    dims = split(parts[2])
     if "" in dims:
         raise UsageError(f"'{text}' has an empty dimension.", hint=_TENSOR_FORM + "; no dimension at all is a scalar.")
     if len(dims) > MAX_DIMS:
@@ -252,7 +252,7 @@ def _workspace(text: str) -> str:
     return " ".join(text.split())
 
 
-def _split(text: str) -> list[str]:
+def split(text: str) -> list[str]:
     """Split at commas that are not inside parentheses: `n,min(a,b)` has two dimensions."""
     if not text.strip():
         return []
@@ -374,7 +374,7 @@ def _toml(
             ]
             taken = ["linear", *(form.value for form in forms if tensor.takes(form))]
             lines += [f"shape = {_list(tensor.shape)}", *([f"formats = {_list(taken)}"] if len(taken) > 1 else [])]
-            lines += [f"values = {_list(_split(tensor.values))}"] if tensor.values else []
+            lines += [f"values = {_list(split(tensor.values))}"] if tensor.values else []
             lines += [f"scale = {quote(scale)}"] if (scale := tensor.scale or tensor.own_scale) else []
             lengths = [str(field.length) for field in fields if field.name == tensor.scale and field.length is not None]
             lines += [f"scale_axis = {tensor.shape.index(length)}" for length in lengths]
@@ -382,7 +382,7 @@ def _toml(
             lines += [f"{key} = {quote(value)}" for key in keys if (value := getattr(tensor, key))]
     for item in fields:
         lines += ["", *item.toml()]
-    dims = [dim for tensor in inputs for dim in (*tensor.shape, *_split(tensor.values)) if dim != REST]
+    dims = [dim for tensor in inputs for dim in (*tensor.shape, *split(tensor.values)) if dim != REST]
     symbols = list(dict.fromkeys(symbol for dim in dims for symbol in shapes.symbols(shapes.parse(dim))))
     if any(REST in tensor.shape for tensor in (*inputs, *outputs)):
         for item in fields:

@@ -12,8 +12,9 @@ import numpy as np
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.importing.extraction import reference as shared_reference
-from pluginkit.importing.extraction.project import manifest_of
-from pluginkit.importing.extraction.signature import AttributeFacts, NodeSignature, Value
+from pluginkit.importing.extraction.fields import AttributeFacts, Value
+from pluginkit.importing.extraction.manifest_text import manifest_of
+from pluginkit.importing.extraction.signature import NodeSignature
 from pluginkit.network.model import Array
 from pluginkit.process.worker import Worker
 from pluginkit.scaffold import names, project

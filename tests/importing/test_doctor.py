@@ -379,8 +379,7 @@ def test_names_with_control_characters_keep_to_their_lines(tmp_path: Path, capsy
     path, page = saved(tmp_path, proto, "the\nmodel[red].onnx"), tmp_path / "page.html"
     assert cli.run(["doctor", str(path), "--html", str(page)]) == 1
     out = capsys.readouterr().out
-    command = rf"pluginkit new --from-onnx $'{tmp_path}/the\nmodel[red].onnx' --op $'ac\nme::Swi\nsh'"
-    assert f"  {command}\n" in out
+    assert r"  # ac\nme::Swi\nsh: 'Swi\nsh' cannot be a plugin's name" in out
     rows = [line.split() for line in out.splitlines()]
     assert [r"na\nme\x1b[31m", r"ac\nme::Swi\nsh", "nobody"] in rows
     assert [r"ac\nme::Swi\nsh", "1", "1", "main", "graph"] in [row[:5] for row in rows]

@@ -15,7 +15,7 @@ from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.importing.control_flow.types import declare
 from pluginkit.importing.extraction import ranks
 from pluginkit.importing.extraction.node_facts import Dim, NodeFacts, TensorFacts
-from pluginkit.importing.extraction.project import Extracted, extract
+from pluginkit.importing.extraction.project import Extracted, FromModel, extract
 from pluginkit.importing.extraction.selection import select
 from pluginkit.importing.model import dims, own_types, subgraphs
 from pluginkit.manifest import Manifest
@@ -47,7 +47,7 @@ def with_weights(second: onnx.NodeProto | None = None) -> onnx.ModelProto:
 def extracted(folder: Path, proto: onnx.ModelProto, operator: str = "acme::Swish2", **more: Any) -> Extracted:
     path = folder / "model.onnx"
     onnx.save(proto, path)
-    return extract(path, operator=operator, directory=folder, **more)
+    return extract(FromModel(path, operator=operator, **more), folder)
 
 
 def kernel_of(found: Extracted) -> str:
@@ -292,16 +292,15 @@ def test_a_node_in_a_loop_with_values_from_outside(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=x)
     path = tmp_path / "model.onnx"
     onnx.save(proto, path)
-    found = extract(
-        path, node="inner", directory=tmp_path, shapes=["x:min=1x6,opt=3x6,max=5x6"], data=tmp_path / "data.npz"
-    )
+    shapes = ["x:min=1x6,opt=3x6,max=5x6"]
+    found = extract(FromModel(path, node="inner", shapes=shapes, data=tmp_path / "data.npz"), tmp_path)
     manifest = Manifest.load(found.project)
     assert [tensor.shape for tensor in (*manifest.inputs, *manifest.outputs)] == [("n", "c")] * 2
     assert manifest.profiles[0].symbols == {"n": (1, 3, 5), "c": (6, 6, 6)}
     case = np.load(found.cases["loop-body-inner"])
     np.testing.assert_allclose(case["input.x"], x @ onnx.numpy_helper.to_array(CONSTANTS[0]), rtol=1e-5)
     # What the loop collects has a dimension more, and no value: nobody can run the body to its end.
-    both = extract(path, operator="acme::Swish2", directory=tmp_path, name="Both")
+    both = extract(FromModel(path, operator="acme::Swish2", name="Both"), tmp_path)
     assert [len(one.inputs[0].shape) for one in Manifest.load(both.project).ranked()] == [2, 3]
     assert any("no data of behind" in note for note in both.notes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -553,6 +554,13 @@ def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
 def test_the_largest_float_as_a_c_header_writes_it(tmp_path: Path) -> None:
     project = make(tmp_path, fields=["alpha:float32=3.40282347e+38"])
     assert "3.40282347e+38F" in "".join(file.read_text() for file in (project / "src").iterdir())
+
+
+def test_names_that_python_has_too_and_no_generated_line_calls(tmp_path: Path) -> None:
+    names = ["filter", "id", "input", "round", "slice", "sorted"]
+    project = make(tmp_path, fields=[f"{name}:int32=2" for name in names])
+    (test,) = (project / "tests").glob("test_*.py")
+    runpy.run_path(str(test))["test_the_reference_on_numbers_worked_out_by_hand"]()
 
 
 def test_many_dimensions_have_few_elements(tmp_path: Path) -> None:

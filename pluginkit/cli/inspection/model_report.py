@@ -19,7 +19,7 @@ from pluginkit.importing import Imported
 from pluginkit.importing.building import advice, log_lines
 from pluginkit.importing.rules.table import FORESEES
 from pluginkit.importing.shape_tensors import TensorClass
-from pluginkit.importing.unserved import UnservedOperator, labels
+from pluginkit.importing.unserved import UnservedOperator, commands, labels
 from pluginkit.process.escapes import quoted, shown
 from pluginkit.run import messages
 from pluginkit.runtimes.rtx import refusals
@@ -91,14 +91,14 @@ def show(found: Imported, console: Console, title: str = "") -> None:
 
 
 def following(found: Imported) -> list[str]:
-    """The commands to type next, for unserved operators."""
+    """The commands to type next, for unserved operators; what one lacks is a line that begins with #."""
     model = quoted(str(found.model))
     fixed = quoted(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
     refusal = refusals.recognise(found.verdict) if found.verdict else None
     rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id in REWRITTEN)
     rewritten |= any(one.rule == "M8" and "condition" in one.text for one in found.problems)
     fix = [f"pluginkit doctor {model} --fix {fixed}"] if rewritten else []
-    return [*fix, *(one.command for one in found.unserved if not one.rewrite)]
+    return [*fix, *commands(found.unserved)]
 
 
 def _unserved(found: Sequence[UnservedOperator]) -> Group:

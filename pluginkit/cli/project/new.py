@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -57,6 +58,26 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS, advice
     metavar="INPUTS.npz",
     help="With --from-onnx: the model's inputs, from which test cases are cut. Default: random numbers.",
 )
+@click.option(
+    "--types",
+    default="",
+    metavar="TYPE[,TYPE]",
+    help="With --from-onnx: types of the floating tensors, as float32,float16,int8. Default: the model's.",
+)
+@click.option(
+    "--shape",
+    "declared",
+    multiple=True,
+    metavar="NAME:[TYPE:]DIMS",
+    help="With --from-onnx: a tensor's shape that inference can't find, as features:n,64,56,56. May be repeated.",
+)
+@click.option(
+    "--plugins",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PROJECT|LIB.so",
+    help="With --from-onnx: projects of plugins that other nodes use, for these nodes' outputs. May be repeated.",
+)
 @signature.options
 def command(
     *,
@@ -69,6 +90,9 @@ def command(
     node: str,
     profiles: tuple[str, ...],
     data: Path | None,
+    types: str,
+    declared: tuple[str, ...],
+    plugins: tuple[Path, ...],
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     fields: tuple[str, ...],
@@ -105,20 +129,35 @@ def command(
                 "--version out; change pluginkit.toml afterwards.",
             )
     if torch_target is not None:
-        if model is not None or operator or node or profiles or data or kernel:
+        if model is not None or operator or node or profiles or data or kernel or types or declared or plugins:
             raise UsageError(
-                "--from-torch takes --example alone, and none of --from-onnx, --op, --node, --profile,"
-                " --data, --kernel."
+                "--from-torch takes --example alone, and none of --from-onnx, --op, --node, --profile, --data, "
+                "--types, --shape, --plugins, --kernel."
             )
         _from_torch(torch_target, example, name or "", directory, base)
         return
     if example:
         raise UsageError("--example needs --from-torch.", hint="Add --from-torch MODULE:CLASS.")
     if model is not None:
-        _from_model(model, operator, node, name or "", directory, profiles, data, base, kernel)
+        asked = {
+            "operator": operator,
+            "node": node,
+            "name": name or "",
+            "shapes": profiles,
+            "declared": declared,
+            "plugins": plugins,
+            "types": signature.types(types),
+            "data": data,
+            "base": base,
+            "kernel": kernel,
+        }
+        _from_model(model, directory, asked)
         return
-    if operator or node or profiles or data:
-        raise UsageError("--op, --node, --profile and --data need a model.", hint="Add --from-onnx MODEL.onnx.")
+    if operator or node or profiles or data or types or declared or plugins:
+        raise UsageError(
+            "--op, --node, --profile, --data, --types, --shape and --plugins need a model.",
+            hint="Add --from-onnx MODEL.onnx.",
+        )
     if name is None:
         raise UsageError("The plugin's name is missing.", hint="As in: pluginkit new MyPlugin")
     project = scaffold.new(
@@ -145,37 +184,17 @@ def command(
         click.echo(f"\nNote: {note}")
 
 
-def _from_model(
-    model: Path,
-    operator: str,
-    node: str,
-    name: str,
-    directory: Path | None,
-    profiles: tuple[str, ...],
-    data: Path | None,
-    base: str,
-    kernel: str,
-) -> None:
+def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> None:
     # Only here: the model's side needs onnx and the whole of `importing`.
-    from pluginkit.importing.extraction.project import extract
+    from pluginkit.importing.extraction.project import FromModel, extract
 
-    if bool(operator) == bool(node):
+    if bool(asked["operator"]) == bool(asked["node"]):
         raise UsageError(
             "--from-onnx needs --op DOMAIN::OP, for all nodes of an operator, or --node NAME, for one.",
             hint=f"pluginkit doctor {quoted(str(model))} lists the operators that nobody serves.",
         )
     with progress.spinner("reading the model, and running it up to its nodes", Console(), elapsed=True):
-        found = extract(
-            model,
-            operator=operator,
-            node=node,
-            name=name,
-            directory=directory,
-            shapes=profiles,
-            data=data,
-            base=base,
-            kernel=kernel,
-        )
+        found = extract(FromModel(model, **asked), directory)
     manifest = _made(found.project)
     count = len(found.nodes)
     click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {shown(found.operator)} in {shown(str(model))}:")
@@ -185,6 +204,10 @@ def _from_model(
         click.echo(f"  test case: {path.relative_to(found.project)}, which pluginkit test runs")
     for note in found.notes:
         click.echo(f"  note: {shown(note)}")
+    if found.checks:
+        click.echo("\nTo check (marked '# check:' in pluginkit.toml):")
+        for one in found.checks:
+            click.echo(f"  {one.table.removesuffix('s')} {one.name}: {shown(one.text)}")
     click.echo("\nNext:")
     folder = quoted(str(_shown(found.project)))
     click.echo(f"  cd {folder}")
@@ -192,8 +215,9 @@ def _from_model(
         click.echo(f"  write what {shown(found.operator)} computes into reference.py")
     click.echo(f"  write the same as a kernel into src/{manifest.slug}_kernel.cu")
     click.echo("  pluginkit build")
-    click.echo("  pluginkit test")
-    click.echo(f"  cd - && pluginkit import {quoted(str(model))} --plugins {folder}")
+    click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
+    others = "".join(f" --plugins {quoted(str(one))}" for one in asked["plugins"])
+    click.echo(f"  cd - && pluginkit import {quoted(str(model))}{others} --plugins {folder}")
     warn(manifest.plugin.name)
 
 

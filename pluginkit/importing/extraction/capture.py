@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from typing_extensions import Self
 
 from pluginkit.importing import inputs, plugin_node
 from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.neighbours import Neighbour, of
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.files import recorded
 from pluginkit.importing.model import places
+from pluginkit.manifest import Manifest
 from pluginkit.network.model import NetworkProfile
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 
@@ -77,7 +79,13 @@ class OnnxProcess:
 
 
 def run(
-    process: OnnxProcess, selection: Selection, profile: NetworkProfile, data: Path | None, *, seed: int
+    process: OnnxProcess,
+    selection: Selection,
+    profile: NetworkProfile,
+    data: Path | None,
+    *,
+    seed: int,
+    neighbours: Sequence[Neighbour] = (),
 ) -> dict[str, Captured]:
     """What each chosen node is given in a run at the profile's opt, by label.
 
@@ -87,6 +95,7 @@ def run(
         profile: the shapes of the model's inputs.
         data: an .npz with arrays for the model's inputs; those that it lacks are drawn.
         seed: what drawn values follow from.
+        neighbours: plugins of other nodes; those whose projects are there compute them.
 
     Raises:
         UsageError: the model can't be run on these inputs, or the data isn't for it.
@@ -94,17 +103,36 @@ def run(
     """
     model = onnx.ModelProto()
     model.CopyFrom(selection.model)
+    projects: dict[plugin_node.Identity, tuple[Path, Manifest]] = {}
     for node in (place.node for place in places(model.graph)):
         if any(one.name == MARK for one in node.attribute):
             node.domain = plugin_node.DOMAIN
+        elif (found := of(node, neighbours)) and found.folder is not None:
+            projects[found.identity] = found.folder, found.manifest
+            _name(node, found.identity)
     feeds, _ = inputs.draw(model, profile, plugin_node.DOMAIN, np.random.default_rng(seed))
     if data is not None:
         feeds = recorded.fed(data, recorded.arrays(data, feeds, "input"), feeds)
     found = process.call(
-        "run", model=model.SerializeToString(), single=single(selection).SerializeToString(), feeds=feeds
+        "run",
+        model=model.SerializeToString(),
+        single=single(selection).SerializeToString(),
+        feeds=feeds,
+        projects=projects,
     )
     assert isinstance(found, dict)
     return found
+
+
+def _name(node: onnx.NodeProto, identity: plugin_node.Identity) -> None:
+    """Let a node name its plugin, as `plugin_node.identity` reads it."""
+    _, version, namespace = identity
+    others = [one for one in node.attribute if one.name not in (plugin_node.VERSION, plugin_node.NAMESPACE)]
+    del node.attribute[:]
+    node.attribute.extend(others)
+    node.attribute.append(onnx.helper.make_attribute(plugin_node.VERSION, version))
+    node.attribute.append(onnx.helper.make_attribute(plugin_node.NAMESPACE, namespace))
+    node.domain = plugin_node.DOMAIN
 
 
 def runnable(process: OnnxProcess, model: onnx.ModelProto) -> bool:

@@ -10,32 +10,36 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 
-from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.importing import onnx_sessions
 from pluginkit.importing.cut_model import used
-from pluginkit.importing.expected_child import Oracle
+from pluginkit.importing.expected_child import Oracle, Projects
 from pluginkit.importing.extraction.selection import MARK
 from pluginkit.importing.model import subgraphs
-from pluginkit.importing.plugin_node import DOMAIN
+from pluginkit.importing.plugin_node import DOMAIN, Identity
+from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
+from pluginkit.testing.reference import Reference
 
 Captured = tuple[list[Array | None], list[Array] | None]
 """A node's inputs, None where it has none; and its outputs, None where it can't be run."""
 
 
-def run(model: bytes, single: bytes, feeds: Mapping[str, Array]) -> dict[str, Captured]:
+def run(model: bytes, single: bytes, feeds: Mapping[str, Array], projects: Projects) -> dict[str, Captured]:
     """The first run of each chosen node, by its label.
 
     Args:
         model: the chosen nodes are in the domain `plugin_node.DOMAIN`, and have the attribute `selection.MARK`.
         single: a model of one such node alone, as it was; it is run where onnxruntime can.
         feeds: the graph's inputs.
+        projects: the plugins that other nodes of that domain name, whose reference.py computes them.
 
     Raises:
         ToolMissing: onnxruntime isn't installed.
         UsageError: the model can't be run on these inputs.
     """
-    recorder = _Recorder(onnx.load_from_string(model), onnx.load_from_string(single))
+    plugins = {key: (manifest, Reference.load(path, manifest)) for key, (path, manifest) in projects.items()}
+    recorder = _Recorder(onnx.load_from_string(model), onnx.load_from_string(single), plugins)
     recorder.graph(recorder.model.graph, feeds, {})
     return recorder.found
 
@@ -58,8 +62,13 @@ def loads(single: bytes) -> str:
 class _Recorder(Oracle):
     """An oracle that keeps what the chosen nodes get. `lost` are the tensors that have no value."""
 
-    def __init__(self, model: onnx.ModelProto, single: onnx.ModelProto) -> None:
-        super().__init__(model, {}, 0)
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        single: onnx.ModelProto,
+        plugins: Mapping[Identity, tuple[Manifest, Reference]],
+    ) -> None:
+        super().__init__(model, plugins, 0)
         self.model = model
         self.found: dict[str, Captured] = {}
         self._single = single
@@ -116,15 +125,21 @@ class _Recorder(Oracle):
         return any(value.name in self._lost for value in body.output)
 
     def _plugin(self, node: onnx.NodeProto, inputs: Sequence[Array]) -> list[Array]:
-        label = next(one.s.decode() for one in node.attribute if one.name == MARK)
+        label = next((one.s.decode() for one in node.attribute if one.name == MARK), None)
+        if label is None:
+            try:
+                return super()._plugin(node, inputs)
+            except (CheckFailed, UsageError):  # as a reference.py that isn't written yet
+                return self._nothing(node)
         given = iter(inputs)
         listed = [next(given) if name else None for name in node.input]
         outputs = self._run(node, listed)
         self.found.setdefault(label, (listed, outputs))
-        if outputs is None:
-            self._lost.update(name for name in node.output if name)
-            return [np.zeros(0, np.float32)] * len(node.output)
-        return outputs
+        return self._nothing(node) if outputs is None else outputs
+
+    def _nothing(self, node: onnx.NodeProto) -> list[Array]:
+        self._lost.update(name for name in node.output if name)
+        return [np.zeros(0, np.float32)] * len(node.output)
 
     def _run(self, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> list[Array] | None:
         single = onnx.ModelProto()
@@ -140,11 +155,13 @@ class _Recorder(Oracle):
         for value in single.graph.output:
             value.ClearField("type")
         try:
-            return list(onnx_sessions.session(single.SerializeToString()).run(None, feeds))
+            outputs = list(onnx_sessions.session(single.SerializeToString()).run(None, feeds))
         except ToolMissing:
             raise
         except Exception:  # noqa: BLE001 - it has a class for each of its codes, and no common one
             return None
+        # Sequences and maps are nothing that a plugin has.
+        return outputs if all(isinstance(one, np.ndarray) for one in outputs) else None
 
 
 def _known(node: onnx.NodeProto) -> bool:

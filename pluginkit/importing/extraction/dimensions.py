@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from pluginkit.importing.extraction import formulas
+from pluginkit.importing.extraction.formulas import Formula, Values
 from pluginkit.importing.extraction.node_facts import Dim, NodeFacts, TensorFacts
 
 NAMES = {1: "c", 2: "nc", 3: "nld", 4: "nchw", 5: "ncdhw"}
@@ -15,6 +18,22 @@ Key = tuple[Dim, ...]
 """What a dimension is in each of the nodes."""
 Sizes = tuple[int | None, ...]
 """What a dimension's size is in each of the nodes, at min, opt and max."""
+
+
+@dataclass(frozen=True)
+class OutputDim:
+    """An output's dimension.
+
+    Attributes:
+        text: its expression; None where none fits.
+        guess: what of it is a guess: a `formula` that gives the sizes of the model, one by fields' `names` alone, where
+            the model has no sizes, or a `constant` that all nodes have.
+        window: the fields of a window that it names, with the least number of each.
+    """
+
+    text: str | None
+    guess: Literal["", "formula", "names", "constant"] = ""
+    window: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,31 +93,65 @@ class Symbols:
         self.sizes[free] = sizes
         return free
 
-    def output(self, tensors: Sequence[TensorFacts]) -> tuple[str | None, ...]:
-        """An output's dimensions, by the inputs' symbols; None where no expression fits."""
+    def output(self, tensors: Sequence[TensorFacts], fields: Sequence[Values] = ()) -> tuple[OutputDim, ...]:
+        """An output's dimensions, by the inputs' symbols and by `fields`, each node's integer fields."""
         rank = len(tensors[0].dims or ())
-        return tuple(self._expression(tensors, axis, rank) for axis in range(rank))
+        return tuple(self._dimension(tensors, axis, rank, fields) for axis in range(rank))
 
-    def _expression(self, tensors: Sequence[TensorFacts], axis: int, rank: int) -> str | None:
+    def _dimension(self, tensors: Sequence[TensorFacts], axis: int, rank: int, fields: Sequence[Values]) -> OutputDim:
         key: Key = tuple((one.dims or ())[axis] for one in tensors)
         sizes = sizes_of(tensors, axis)
-        for name, (other, its_axis, its_end) in self.keys.items():
-            if (
-                key == other
-                and None not in key
-                and (isinstance(key[0], str) or its_axis == axis or its_end == rank - axis)
-            ):
-                return name
+        ends = {name: (axis == its_axis, rank - axis == its_end) for name, (_, its_axis, its_end) in self.keys.items()}
+        aligned = [name for name, alike in ends.items() if any(alike)]
+        unknown = any(one.assumed for one in tensors) or set(sizes) == {None}
+        for formula, symbol in self._windows(aligned, axis, rank, fields, sizes):
+            if unknown or self._gives(formula, symbol, sizes, fields):
+                return OutputDim(formula.text, "names" if unknown else "formula", formula.window)
+        named = [name for name, (other, _, _) in self.keys.items() if key == other and isinstance(key[0], str)]
+        same = [name for name in aligned if key == self.keys[name][0] and None not in key]
+        if same or named:
+            return OutputDim((same or named)[0])
+        if set(key) == {1}:
+            return OutputDim("1")
+        return self._by_field(aligned, rank - axis, fields, sizes) or self._by_sizes(key, sizes, axis)
+
+    def _by_field(
+        self, aligned: Sequence[str], from_end: int, fields: Sequence[Values], sizes: Sizes
+    ) -> OutputDim | None:
+        for symbol in (*aligned, ""):
+            for formula in formulas.others(symbol, from_end, fields):
+                if formulas.varies(formula.text, fields) and self._gives(formula, symbol, sizes, fields):
+                    return OutputDim(formula.text, "formula")
+        return None
+
+    def _by_sizes(self, key: Key, sizes: Sizes, axis: int) -> OutputDim:
+        if len(set(key)) == 1 and isinstance(key[0], int):
+            return OutputDim(str(key[0]), "constant")
         known = [(size, index) for index, size in enumerate(sizes) if size is not None]
-        fixed = {size for size, _ in known}
-        if all(isinstance(dim, int) for dim in key) and len(set(key)) == 1:
-            return str(key[0])
-        if not known:
-            return None
-        for expression, values in self._candidates(axis):
+        for expression, values in self._candidates(axis) if known else ():
             if all(values[index] == size for size, index in known):
-                return expression
-        return str(fixed.pop()) if len(fixed) == 1 and None not in sizes else None
+                return OutputDim(expression, "" if expression in self.keys else "formula")
+        fixed = {size for size, _ in known}
+        return OutputDim(str(fixed.pop()), "constant") if len(fixed) == 1 and None not in sizes else OutputDim(None)
+
+    def _windows(
+        self, symbols: Sequence[str], axis: int, rank: int, fields: Sequence[Values], sizes: Sizes
+    ) -> Iterator[tuple[Formula, str]]:
+        """Those of a dimension of an image, which are all behind a batch and channels, or whose size changes."""
+        for symbol in symbols:
+            if rank - axis <= max(1, rank - 2) or (axis and sizes != self.sizes[symbol]):
+                yield from ((one, symbol) for one in formulas.windows(symbol, rank - axis, fields))
+
+    def _gives(self, formula: Formula, symbol: str, sizes: Sizes, fields: Sequence[Values]) -> bool:
+        """Whether a formula gives all sizes that are known, and there is one."""
+        of_symbol = self.sizes[symbol] if symbol else (None,) * len(sizes)
+        each = len(sizes) // len(fields)
+        pairs = [
+            (size, formulas.value(formula.text, symbol, of_symbol[index], fields[index // each]))
+            for index, size in enumerate(sizes)
+            if size is not None and (not symbol or of_symbol[index] is not None)
+        ]
+        return bool(pairs) and all(size == made for size, made in pairs)
 
     def _candidates(self, axis: int) -> list[tuple[str, Sizes]]:
         """Expressions to try, the likeliest first, with their values."""
@@ -118,6 +171,19 @@ class Symbols:
                 pair = list(zip(self.sizes[first], self.sizes[second], strict=True))
                 found.append((f"{first} + {second}", tuple(None if None in p else p[0] + p[1] for p in pair)))  # type: ignore[operator]
                 found.append((f"{first} * {second}", tuple(None if None in p else p[0] * p[1] for p in pair)))  # type: ignore[operator]
+        return found
+
+    def alike(self) -> dict[str, str]:
+        """Symbols that could be another size than one before, and have the same: which, by name.
+
+        Of those with one size in all nodes, and not of channels, which INT8 wants to be one number.
+        """
+        found: dict[str, str] = {}
+        fixed = {name: set(sizes) for name, sizes in self.sizes.items()}
+        for name, (_, axis, _) in self.keys.items():
+            others = [one for one in self.keys if one != name and fixed[one] == fixed[name] and one not in found]
+            if axis != 1 and len(fixed[name]) == 1 and None not in fixed[name] and others:
+                found[name] = others[0]
         return found
 
     def ranges(self) -> dict[str, tuple[int, int, int]]:

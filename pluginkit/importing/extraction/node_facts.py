@@ -10,6 +10,7 @@ import onnx
 
 from pluginkit.importing.control_flow.types import declare, write
 from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.neighbours import Neighbour, resolved, types
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.inputs import inferred_at
 from pluginkit.importing.model import dims
@@ -56,16 +57,25 @@ class NodeFacts:
     outputs: dict[int, TensorFacts]
 
 
-def read(selection: Selection, profile: NetworkProfile, captured: Mapping[str, Captured]) -> list[NodeFacts]:
+def read(
+    selection: Selection,
+    profile: NetworkProfile,
+    captured: Mapping[str, Captured],
+    neighbours: Sequence[Neighbour] = (),
+) -> list[NodeFacts]:
     """All of the chosen nodes.
 
     Args:
         selection: the nodes.
         profile: what the model's inputs are at min, opt and max.
         captured: what some of the nodes were given in a run at opt.
+        neighbours: plugins of other nodes.
     """
-    plain, assumed = _seen(selection.model, captured)
-    at = [_seen(inferred_at(selection.model, profile, point), captured)[0] for point in range(len(POINTS))]
+    plain, assumed = _seen(selection.model, captured, neighbours)
+    at = [
+        _seen(inferred_at(resolved(selection.model, profile, point), profile, point), captured, neighbours)[0]
+        for point in range(len(POINTS))
+    ]
     found = []
     for label, node in zip(selection.labels, selection.nodes, strict=True):
         given = captured.get(label)
@@ -104,7 +114,9 @@ def read(selection: Selection, profile: NetworkProfile, captured: Mapping[str, C
 Seen = dict[str, Mapping[str, onnx.TypeProto.Tensor]]
 
 
-def _seen(model: onnx.ModelProto, captured: Mapping[str, Captured]) -> tuple[Seen, set[str]]:
+def _seen(
+    model: onnx.ModelProto, captured: Mapping[str, Captured], neighbours: Sequence[Neighbour]
+) -> tuple[Seen, set[str]]:
     """What each chosen node sees, by label, and the names of the outputs that are assumed to be as the inputs are."""
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
@@ -114,8 +126,10 @@ def _seen(model: onnx.ModelProto, captured: Mapping[str, Captured]) -> tuple[See
         added = declare(copied.graph)
         for graph, node, known in walk(copied.graph, ChainMap()):
             label = _label(node)
+            for name, kind in ({} if label else types(node, neighbours, known)).items():
+                added |= not _declared(known, name) and write(graph, name, kind.tensor_type)
             for index, name in enumerate(node.output if label else ()):
-                if not name or (name in known and known[name].HasField("shape")):
+                if not name or _declared(known, name):
                     continue
                 like = _like(node, known, captured.get(label), index)
                 if like is not None:
@@ -125,6 +139,10 @@ def _seen(model: onnx.ModelProto, captured: Mapping[str, Captured]) -> tuple[See
         if not added:
             break
     return {_label(node): known for _, node, known in walk(copied.graph, ChainMap()) if _label(node)}, assumed
+
+
+def _declared(known: Mapping[str, onnx.TypeProto.Tensor], name: str) -> bool:
+    return name in known and known[name].HasField("shape")
 
 
 def _like(

@@ -5,29 +5,31 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import onnx
 
-from pluginkit.bases import BASES
+from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing import model as model_
 from pluginkit.importing import profiles
-from pluginkit.importing.extraction import capture, node_facts, reference
+from pluginkit.importing.extraction import capture, fields, node_facts, reference, sizes
 from pluginkit.importing.extraction import signature as signature_
 from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.manifest_text import has_places, manifest_of
+from pluginkit.importing.extraction.neighbours import Neighbour, declare, read
 from pluginkit.importing.extraction.selection import MARK, Selection, select
-from pluginkit.importing.extraction.signature import NodeSignature
+from pluginkit.importing.extraction.signature import NodeSignature, SignatureGuess
 from pluginkit.importing.files import external
 from pluginkit.importing.plugin_node import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array, NetworkProfile
 from pluginkit.process.escapes import shown
-from pluginkit.scaffold import names, project, signature
+from pluginkit.scaffold import names, project
 from pluginkit.scaffold.kernels import patterns
 from pluginkit.testing import saved_cases
 
@@ -38,79 +40,129 @@ LARGE = 2**21
 
 
 @dataclass(frozen=True)
-class Extracted:
-    """What was made.
+class FromModel:
+    """What a project is to be made of.
 
     Attributes:
-        project: its folder.
-        operator: of the nodes.
-        nodes: the nodes, by label.
-        cases: the files of test cases, by the nodes that they are from.
-        computed: whether reference.py computes the operator; else it is to be written.
-        notes: what was assumed or left out.
-        kernel: the pattern that the kernel begins with (`scaffold.kernels.patterns`).
-    """
-
-    project: Path
-    operator: str
-    nodes: tuple[str, ...]
-    cases: dict[str, Path]
-    computed: bool
-    notes: tuple[str, ...]
-    kernel: str
-
-
-def extract(
-    model: Path,
-    *,
-    operator: str = "",
-    node: str = "",
-    name: str = "",
-    directory: Path | None = None,
-    shapes: Sequence[str] = (),
-    data: Path | None = None,
-    base: str = "dynamic",
-    kernel: str = "",
-    seed: int = 0,
-    timeout: float = 60.0,
-) -> Extracted:
-    """Write a project for an operator of a model, or for one of its nodes.
-
-    Args:
         model: the ONNX file.
         operator: `domain::type`: all of its nodes are one plugin's.
         node: the name or label of a node; one of the two is given.
         name: the plugin's; the operator's type if it is empty.
-        directory: where the project's folder is made.
         shapes: what --profile says of the model's inputs.
+        declared: what --shape says of tensors that nothing in the model does.
+        plugins: projects of plugins that other nodes name: their outputs follow from these.
+        types: of the floating tensors; empty: those that the model has.
         data: an .npz with the model's inputs, from which the cases are cut; those that it lacks are drawn.
         base: the plugin's interface.
-        kernel: the kernel's pattern; empty: elementwise, where each output has an input's shape, else a loop.
+        kernel: the kernel's pattern; empty: what the signature looks like, elementwise, where each output has an
+            input's shape, or else a loop.
         seed: what drawn values follow from.
         timeout: seconds for each run of onnxruntime.
+    """
+
+    model: Path
+    operator: str = ""
+    node: str = ""
+    name: str = ""
+    shapes: Sequence[str] = ()
+    declared: Sequence[str] = ()
+    plugins: Sequence[Path] = ()
+    types: Sequence[DType] = ()
+    data: Path | None = None
+    base: str = "dynamic"
+    kernel: str = ""
+    seed: int = 0
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is written.
+
+    Attributes:
+        manifest, toml: the pluginkit.toml.
+        files: by path in the project, what the template doesn't make.
+        operator: of the nodes.
+        nodes: the nodes, by label.
+        computed: whether reference.py computes the operator; else it is to be written.
+        notes: what was assumed or left out.
+        checks: the guesses, which are marked in pluginkit.toml.
+        kernel: the pattern that the kernel begins with (`scaffold.kernels.patterns`).
+    """
+
+    manifest: Manifest
+    toml: str
+    files: dict[Path, bytes]
+    operator: str
+    nodes: tuple[str, ...]
+    computed: bool
+    notes: tuple[str, ...]
+    checks: tuple[SignatureGuess, ...]
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Extracted(Prepared):
+    """What was made: `project` is its folder, `cases` are the files of test cases, by the nodes that they are from."""
+
+    project: Path
+    cases: dict[str, Path]
+
+
+def extract(asked: FromModel, directory: Path | None = None) -> Extracted:
+    """Write a project for an operator of a model, or for one of its nodes, into a new folder of `directory`.
 
     Raises:
-        UsageError: no such node, a signature that no pluginkit.toml can have, or the folder is there already.
+        UsageError: as `prepare`, or the folder is there already.
     """
-    proto = model_.load(model)
-    selection = select(proto, operator, node)
-    profile = profiles.profile(profiles.declared_inputs(proto), [profiles.parse(text) for text in shapes])
-    notes: list[str] = []
-    with capture.OnnxProcess(timeout) as process:
-        captured = _captured(process, selection, profile, data, notes, seed=seed)
-        nodes = node_facts.read(selection, profile, captured)
-        found = signature_.read(selection, nodes)
-        notes += found.notes
+    ready = prepare(asked, read(asked.plugins))
+    test = Path("tests") / f"test_{ready.manifest.slug}.py"
+    files: dict[Path, bytes | Callable[[str], str]] = {**ready.files, test: reference.test_file}
+    made = project.write(ready.toml, directory, files, kernel=ready.kernel)
+    cases = {path.stem: made / path for path in ready.files if path.suffix == ".npz"}
+    return Extracted(**vars(ready), project=made, cases=cases)
+
+
+def prepare(asked: FromModel, neighbours: Sequence[Neighbour] = (), proto: onnx.ModelProto | None = None) -> Prepared:
+    """All that is written into a project, without writing it.
+
+    Args:
+        asked: what is asked for; its `plugins` are not looked at.
+        neighbours: plugins of other nodes.
+        proto: the model, if it is read already.
+
+    Raises:
+        UsageError: no such node, or a signature that no pluginkit.toml can have.
+    """
+    proto = proto or model_.load(asked.model)
+    selection = select(proto, asked.operator, asked.node)
+    declare(selection.model, asked.declared)
+    given = [profiles.parse(text) for text in asked.shapes]
+    inputs = profiles.declared_inputs(proto)
+    with capture.OnnxProcess(asked.timeout) as process:
+        for number, shapes in enumerate(tries := sizes.tried(proto, given)):
+            notes: list[str] = []
+            profile = profiles.profile(inputs, shapes)
+            ran = _captured(process, selection, profile, asked, neighbours, notes)
+            last = number == len(tries) - 1
+            if ran is None and not last:
+                continue  # the model doesn't take these sizes
+            captured = ran or {}
+            nodes = node_facts.read(selection, profile, captured, neighbours)
+            found = signature_.read(selection, nodes, asked.types)
+            if last or has_places(found):
+                break
         kinds = {index: _wide(facts.kind) for index, facts in nodes[0].inputs.items()}
         alone = capture.single(selection, kinds)
         computed = _runnable(process, alone, notes)
+    notes += found.notes
     first = selection.nodes[0]
     manifest, toml = manifest_of(
         found,
-        name or _own_name(selection.op_type),
+        asked.name or _own_name(selection.op_type),
         namespace=text(first, NAMESPACE, ""),
         version=text(first, VERSION, "1"),
-        base=base,
+        base=asked.base,
         ranges=found.ranges,
     )
     files = _cases(selection, found, captured, notes)
@@ -120,11 +172,18 @@ def extract(
         files[Path("reference.py")] = reference.computed(found, selection.operator, source).encode()
     else:
         files[Path("reference.py")] = reference.stub(found, selection.operator, selection.labels).encode()
-    test = Path("tests") / f"test_{manifest.slug}.py"
-    pattern = _pattern(Manifest.parse(toml, "The model"), kernel)
-    made = project.write(toml, directory, {**files, test: reference.test_file}, kernel=pattern)
-    cases = {path.stem: made / path for path in files if path.suffix == ".npz"}
-    return Extracted(made, selection.operator, selection.labels, cases, computed, tuple(dict.fromkeys(notes)), pattern)
+    pattern = _pattern(manifest, asked.kernel)
+    return Prepared(
+        manifest,
+        toml,
+        files,
+        selection.operator,
+        selection.labels,
+        computed,
+        tuple(dict.fromkeys(notes)),
+        found.checks,
+        pattern,
+    )
 
 
 def _pattern(manifest: Manifest, kernel: str) -> str:
@@ -149,55 +208,25 @@ def _own_name(op_type: str) -> str:
     return op_type
 
 
-def manifest_of(
-    found: NodeSignature,
-    called: str,
-    *,
-    namespace: str,
-    version: str,
-    base: str,
-    ranges: Mapping[str, tuple[int, int, int]],
-) -> tuple[Manifest, str]:
-    """The manifest of a signature that was found, and its text, with the sizes and the fields' values that were found.
-
-    Raises:
-        UsageError: as `signature.manifest`.
-    """
-    # TensorRT has no names of C++ keywords, and so on: `signature.manifest` says what is wrong with a name.
-    manifest, toml = signature.manifest(
-        called,
-        inputs=found.inputs,
-        outputs=found.outputs,
-        fields=[field.option for field in found.fields],
-        namespace=namespace,
-        version=version,
-        base=base,
-    )
-    if not BASES[manifest.plugin.base].dynamic_shapes:
-        ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
-    return manifest, _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
-
-
 def _captured(
     process: capture.OnnxProcess,
     selection: Selection,
     profile: NetworkProfile,
-    data: Path | None,
+    asked: FromModel,
+    neighbours: Sequence[Neighbour],
     notes: list[str],
-    *,
-    seed: int,
-) -> dict[str, Captured]:
-    """What the nodes are given; nothing, with a note, where the model can't be run."""
+) -> dict[str, Captured] | None:
+    """What the nodes are given; None, with a note, where the model can't be run on these sizes."""
     if missing := external.left_out(selection.model):
         notes.append(f"no case was cut out: {missing}")
         return {}
     try:
-        found = capture.run(process, selection, profile, data, seed=seed)
+        found = capture.run(process, selection, profile, asked.data, seed=asked.seed, neighbours=neighbours)
     except UsageError as error:
-        if data is not None and str(data) in error.message:
+        if asked.data is not None and str(asked.data) in error.message:
             raise
         notes.append(f"no case was cut out, for the model can't be run up to its nodes: {error.message}")
-        return {}
+        return None
     except PluginkitError as error:
         notes.append(f"no case was cut out: {error.message} ({error.hint})" if error.hint else error.message)
         return {}
@@ -261,10 +290,10 @@ def _arrays(selection: Selection, found: NodeSignature, label: str, captured: Ca
         assert array is not None
         arrays[f"input.{name}"] = _narrow(array)
     node = selection.nodes[selection.labels.index(label)]
-    own = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+    own = {one.name: one for one in node.attribute}
     for field in found.fields:
-        value = own.get(field.name, field.values[0])
-        arrays[f"field.{field.name}"] = np.asarray(value.decode() if isinstance(value, bytes) else value)
+        value = fields.value_of(own[field.name]) if field.name in own else field.values[0]
+        arrays[f"field.{field.name}"] = np.asarray(value)
     for name, array in zip(found.output_names, outputs or (), strict=False):
         arrays[f"output.{name}"] = _narrow(array)
     return arrays
@@ -274,34 +303,3 @@ def _narrow(array: Array) -> Array:
     """As a plugin has it: float64 is float32 there; bfloat16, which NumPy's files don't know, is kept as float32."""
     kind = ELEMENTS.get(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
     return array.astype(np.float32) if kind is not None and array.dtype.kind not in "iu" else array
-
-
-def _with_ranges(toml: str, ranges: Mapping[str, tuple[int, int, int]]) -> str:
-    """The manifest with the model's sizes in its first profile."""
-    for symbol, points in ranges.items():
-        pattern = rf"(?m)^(symbols = \{{.*?\b{re.escape(symbol)} = )\[[^\]]*\]"
-        toml = re.sub(pattern, rf"\g<1>{list(points)}", toml, count=1)
-    return toml
-
-
-def _with_ranks(toml: str, found: NodeSignature) -> str:
-    """The manifest with a profile for each rank that the nodes have, instead of those of a new project."""
-    start, end = toml.index('\n# Each profile says by rest which dimensions "..." stands for'), toml.index("\n[test]")
-    lines = ["", '# Each profile says by rest which dimensions "..." stands for: those of the model\'s nodes.']
-    for number, one in enumerate(found.ranks):
-        body = ", ".join(f"{symbol} = {list(points)}" for symbol, points in one.symbols.items())
-        lines += ["", "[[profiles]]", f'name = "{f"rank{one.rank}" if number else "default"}"']
-        lines += [f"symbols = {f'{{ {body} }}' if body else '{}'}", f"rest = {list(map(list, one.rest))}"]
-    return toml[:start] + "\n".join(lines) + "\n" + toml[end:]
-
-
-def _with_choices(toml: str, found: NodeSignature) -> str:
-    """The manifest with the values that the nodes have, where these differ."""
-    for field in found.fields:
-        if len(field.values) > 1 and not isinstance(field.values[0], tuple):
-            written = ", ".join(json.dumps(value) for value in field.values)
-            pattern = rf'(?m)^(name = "{re.escape(field.name)}"\ntype = .*\ndefault = .*)$'
-            found_at = re.search(pattern, toml)
-            if found_at:
-                toml = f"{toml[: found_at.end()]}\nchoices = [{written}]{toml[found_at.end() :]}"
-    return toml

@@ -17,7 +17,7 @@ Range = tuple[int, int, int]
 FIRST = ((1, 0), (0, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (3, 0), (0, 3))
 """How many dimensions before and behind the rest are tried, the likeliest first: mostly the first one is the batch."""
 BEFORE, BEHIND = ("n", "c", "d"), ("d", "h", "w")
-UNKNOWN: Range = (1, 8, 16)
+UNKNOWN: Range = (1, 9, 16)
 """For a size that neither the model nor --profile says, as in a new project."""
 
 
@@ -85,15 +85,18 @@ def _shape(
 ) -> tuple[str, ...] | None:
     """A tensor's dimensions; None if its rest isn't that of the first one, or an output's follow from no input's."""
     if not _differs(tensors):
-        found = symbols.output(tensors) if outputs else symbols.shape(tensors)
-        return _known(found)
+        return _known(_output(symbols, tensors) if outputs else symbols.shape(tensors))
     for before, behind in _cuts(tensors, rest, wanted):
         fixed = [_fixed(one, before, behind) for one in tensors]
         names = (*BEFORE[:before], *BEHIND[len(BEHIND) - behind :]) if before or behind != 1 else ("c",)
-        found = symbols.output(fixed) if outputs else symbols.shape(fixed, names)
+        found = _output(symbols, fixed) if outputs else symbols.shape(fixed, names)
         if (dims := _known(found)) is not None:
             return (*dims[:before], REST, *dims[before:])
     return None
+
+
+def _output(symbols: Symbols, tensors: Sequence[TensorFacts]) -> tuple[str | None, ...]:
+    return tuple(one.text for one in symbols.output(tensors))
 
 
 def _known(dims: Sequence[str | None]) -> tuple[str, ...] | None:

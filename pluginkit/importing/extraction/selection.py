@@ -62,7 +62,20 @@ def select(model: onnx.ModelProto, operator: str, node: str) -> Selection:
     nodes = [place.node for place in places(own.graph) if _label(place.node)]
     if not nodes:
         raise UsageError(f"{chosen[0].label} stands in a function that nothing calls.")
-    return Selection(own, first.domain, first.op_type, tuple(nodes), tuple(map(_label, nodes)), function)
+    labels: list[str] = []
+    for node_ in nodes:
+        labels.append(_single(node_, labels))
+    return Selection(own, first.domain, first.op_type, tuple(nodes), tuple(labels), function)
+
+
+def _single(node: onnx.NodeProto, taken: Sequence[str]) -> str:
+    """A label that no node before has: nodes may share a name, and a function that is called twice is there twice."""
+    mark = next(one for one in node.attribute if one.name == MARK)
+    label = mark.s.decode()
+    names = (label, *(f"{label} ({number})" for number in range(2, len(taken) + 2)))
+    unused: str = next(name for name in names if name not in taken)
+    mark.s = unused.encode()
+    return unused
 
 
 def _inlined(model: onnx.ModelProto, kept: onnx.NodeProto) -> onnx.ModelProto:

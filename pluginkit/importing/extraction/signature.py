@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import TensorProto
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.importing.extraction import ranks
 from pluginkit.importing.extraction.dimensions import Symbols, of_rank
-from pluginkit.importing.extraction.node_facts import NodeFacts
+from pluginkit.importing.extraction.fields import AttributeFacts, fields_of, fits, integers, numbers, text
+from pluginkit.importing.extraction.node_facts import NodeFacts, TensorFacts
 from pluginkit.importing.extraction.ranks import OpenShapes, RankProfile
-from pluginkit.importing.extraction.selection import MARK, Selection
+from pluginkit.importing.extraction.selection import Selection
 from pluginkit.importing.model import type_name
-from pluginkit.importing.plugin_node import RESERVED
 from pluginkit.importing.signature import ELEMENTS
-from pluginkit.scaffold import names
+from pluginkit.process.escapes import shown
 
-Number = float | int
-Value = Number | str | tuple[Number, ...]
-"""A field's value."""
-INT32 = range(-(2**31), 2**31)
+DECIDED_BY_VALUES = ("Compress", "NonMaxSuppression", "NonZero", "Unique")
+"""ONNX's operators whose outputs' sizes follow from the inputs' elements."""
+
+
+_GUESSES = {
+    "formula": "which gives the sizes in the model",
+    "names": "by the names of the fields: the model has no sizes of it",
+    "constant": "as in all nodes: is it always?",
+}
 
 
 @dataclass(frozen=True)
-class AttributeFacts:
-    """A field.
+class SignatureGuess:
+    """A guess.
 
     Attributes:
-        name: the attribute's.
-        option: what `--field` takes.
-        values: what the nodes have, each once, the default first.
+        table: `inputs`, `outputs`, `fields` or `profiles`.
+        name: the tensor's, the field's or the profile's.
+        key: what of it.
+        text: what is to be looked at, a sentence.
     """
 
+    table: str
     name: str
-    option: str
-    values: tuple[Value, ...]
+    key: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,7 @@ class NodeSignature:
         ranges: of the symbols whose sizes are known, min, opt and max.
         notes: what was assumed.
         ranks: the sizes of each rank, where the nodes have several; `ranges` is empty then.
+        checks: the guesses.
     """
 
     inputs: tuple[str, ...]
@@ -65,46 +74,67 @@ class NodeSignature:
     ranges: dict[str, tuple[int, int, int]]
     notes: tuple[str, ...]
     ranks: tuple[RankProfile, ...] = ()
+    checks: tuple[SignatureGuess, ...] = ()
 
 
-def read(selection: Selection, nodes: Sequence[NodeFacts]) -> NodeSignature:
+def read(selection: Selection, nodes: Sequence[NodeFacts], types: Sequence[DType] = ()) -> NodeSignature:
     """The signature that all of the nodes have.
+
+    Args:
+        selection: the nodes.
+        nodes: what the model shows of them.
+        types: of the floating tensors, instead of those that the model has; a constant of the model has no INT8 or FP8.
 
     Raises:
         UsageError: they have none that a `pluginkit.toml` can have; it says all that is in the way.
     """
+    if selection.domain in {"", "ai.onnx"} and selection.op_type in DECIDED_BY_VALUES:
+        raise UsageError(
+            f"How many elements the outputs of {selection.operator} have is decided by its inputs' values.",
+            hint="A V2 plugin can't have such outputs. One of base v3 can, with a size tensor (docs/v3.md), which is "
+            "one more output: give its signature by --input and --output, and the model's node that output.",
+        )
     against: list[str] = []
     notes: list[str] = []
     positions = _positions([tuple(one.inputs) for one in nodes], "inputs", against)
     made = _positions([tuple(one.outputs) for one in nodes], "outputs", against)
     if against:
         raise _refused(selection, against)
-    fields = _fields(selection, against)
+    fields = fields_of(selection, against)
     taken = {field.name for field in fields}
     in_names = _names(selection, len(positions), taken, outputs=False)
     out_names = _names(selection, len(made), taken | set(in_names), outputs=True)
     symbols = Symbols()
     opened = _of_any_rank(nodes, positions, made, against)
+    reader = _Tensors(selection, nodes, symbols, tuple(types), against, notes)
     ins = [
-        _tensor(nodes, index, name, symbols, against, notes, opened.inputs[at] if opened else None, outputs=False)
+        reader.input(index, name, opened.inputs[at] if opened else None)
         for at, (index, name) in enumerate(zip(positions, in_names, strict=True))
     ]
     outs = [
-        _tensor(nodes, index, name, symbols, against, notes, opened.outputs[at] if opened else None, outputs=True)
+        reader.output(index, name, opened.outputs[at] if opened else None)
         for at, (index, name) in enumerate(zip(made, out_names, strict=True))
     ]
     if against:
         raise _refused(selection, against)
+    ranges = symbols.ranges()
+    alike = {} if opened or reader.constant else symbols.alike()
+    for name, other in alike.items():
+        low, opt, high = ranges[name]
+        ranges[name] = (low, opt, high + 1)
+        text = f"{name} is {opt} as {other} is: max is one more, so that exchanging them shows. Does it take that?"
+        reader.checks.append(SignatureGuess("profiles", "default", "symbols", text))
     return NodeSignature(
         tuple(ins),
         tuple(outs),
         tuple(in_names),
         tuple(out_names),
         positions,
-        tuple(fields),
-        symbols.ranges(),
-        tuple(dict.fromkeys(notes)),
+        tuple(_bounded(field, reader.window, reader.checks) for field in fields),
+        ranges,
+        tuple(dict.fromkeys((*notes, *_unsaid(fields, reader.constant, outs)))),
         opened.profiles if opened else (),
+        tuple(reader.checks),
     )
 
 
@@ -148,53 +178,109 @@ def _positions(found: Sequence[tuple[int, ...]], what: str, against: list[str]) 
     return found[0]
 
 
-def _tensor(
-    nodes: Sequence[NodeFacts],
-    index: int,
-    name: str,
-    symbols: Symbols,
-    against: list[str],
-    notes: list[str],
-    opened: tuple[str, ...] | None,
-    *,
-    outputs: bool,
-) -> str:
-    """A tensor as an option has it; what is in the way goes to `against`. `opened` is its shape in one of any rank."""
-    what = f"{'output' if outputs else 'input'} {index}"
-    tensors, found = of_rank(nodes, index, outputs=outputs)
-    kinds = {one.kind for one in tensors}
-    against += [_type_problem(what, kind, nodes[0].label) for kind in sorted(kinds - set(ELEMENTS))]
-    if None in found:
-        some = " in some nodes" if len(found) > 1 else ""
-        against.append(
-            f"the rank of {what} is not known{some}: export the model with shapes, or add them by "
-            "onnx.shape_inference.infer_shapes"
-        )
-    if against:
-        return ""
-    types = [kind for kind in DType if kind in {ELEMENTS[kind] for kind in kinds}]
-    if TensorProto.DOUBLE in kinds:
-        notes.append(f"{what} is float64 in the model; NVIDIA's parser gives a plugin float32.")
-    if outputs and any(one.assumed for one in tensors):
-        notes.append(f"nothing in the model says what {what} is: it is taken to be like the first floating input.")
-    if opened is not None:
-        return f"{name}:{','.join(kind.value for kind in types)}:{','.join(opened)}"
-    if not outputs:
-        shape = symbols.shape(tensors)
-        return f"{name}:{','.join(kind.value for kind in types)}:{','.join(shape)}"
-    computed = symbols.output(tensors)
-    if None in computed:
-        against.append(
-            f"the size of {what}'s dimension {computed.index(None)} follows from no sum, product or quotient of the "
-            "inputs' dimensions"
-        )
-        return ""
-    return f"{name}:{','.join(kind.value for kind in types)}:{','.join(str(dim) for dim in computed)}"
+class _Tensors:
+    """Reads tensors as options have them. What is in the way goes to `against`, what is assumed to `notes`.
+
+    `checks` are the guesses, `window` the least values of fields that outputs' shapes take for a window's, `constant`
+    the outputs that have a number for a size.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        nodes: Sequence[NodeFacts],
+        symbols: Symbols,
+        types: tuple[DType, ...],
+        against: list[str],
+        notes: list[str],
+    ) -> None:
+        self._nodes = nodes
+        self._symbols = symbols
+        self._types = types
+        self._against = against
+        self._notes = notes
+        self._constants = {tensor.name for tensor in selection.model.graph.initializer}
+        self._fields = [integers(node, selection) for node in selection.nodes]
+        self.checks: list[SignatureGuess] = []
+        self.window: dict[str, int] = {}
+        self.constant: list[str] = []
+
+    def input(self, index: int, name: str, opened: tuple[str, ...] | None) -> str:
+        """An input. `opened` is its shape in a signature of any rank."""
+        tensors, what = self._known(index, outputs=False)
+        if self._against:
+            return ""
+        kinds = self._kinds(tensors, what, constant=self._is_constant(index))
+        return f"{name}:{kinds}:{','.join(opened if opened is not None else self._symbols.shape(tensors))}"
+
+    def output(self, index: int, name: str, opened: tuple[str, ...] | None) -> str:
+        """An output, as `input`."""
+        tensors, what = self._known(index, outputs=True)
+        if self._against:
+            return ""
+        if any(one.assumed for one in tensors):
+            text = f"nothing in the model says what {what} is: it is taken to be like the first floating input"
+            self.checks += [SignatureGuess("outputs", name, "types", text)]
+        kinds = self._kinds(tensors, what)
+        if opened is not None:
+            return f"{name}:{kinds}:{','.join(opened)}"
+        found = self._symbols.output(tensors, self._fields)
+        for axis, dim in enumerate(found):
+            if dim.text is None:
+                tensor = shown(self._nodes[0].node.output[index])
+                self._against.append(
+                    f"the size of {what}'s dimension {axis} follows from no sum, product or quotient of the inputs' "
+                    f"dimensions and integer fields: give it by --shape '{tensor}:DIMS'"
+                )
+            self.window |= dim.window
+        says = []
+        for guess, why in _GUESSES.items():
+            if dims := [f"dimension {axis} is {dim.text}" for axis, dim in enumerate(found) if dim.guess == guess]:
+                says.append(f"{', '.join(dims)}, {why}")
+        self.checks += [SignatureGuess("outputs", name, "shape", "; ".join(says))] if says else []
+        self.constant += [name] if any(dim.guess == "constant" for dim in found) else []
+        return f"{name}:{kinds}:{','.join(str(dim.text) for dim in found)}"
+
+    def _known(self, index: int, *, outputs: bool) -> tuple[list[TensorFacts], str]:
+        """The tensor in each of the nodes, and what it is called; its type and rank are known, or it says so."""
+        what = f"{'output' if outputs else 'input'} {index}"
+        tensors, ranks_ = of_rank(self._nodes, index, outputs=outputs)
+        kinds = {one.kind for one in tensors}
+        first = self._nodes[0]
+        name = (first.node.output if outputs else first.node.input)[index]
+        self._against += [_type_problem(what, kind, first.label, name) for kind in sorted(kinds - set(ELEMENTS))]
+        if None in ranks_ and 0 not in kinds:
+            some = " in some nodes" if len(ranks_) > 1 else ""
+            self._against.append(
+                f"the rank of {what} ({shown(name)}) is not known{some}: give it by --shape '{shown(name)}:DIMS'"
+            )
+        return tensors, what
+
+    def _kinds(self, tensors: Sequence[TensorFacts], what: str, *, constant: bool = False) -> str:
+        kinds = {one.kind for one in tensors}
+        if TensorProto.DOUBLE in kinds:
+            self._notes.append(f"{what} is float64 in the model; NVIDIA's parser gives a plugin float32.")
+        types = [kind for kind in DType if kind in {ELEMENTS[kind] for kind in kinds}]
+        floating = not all(kind.is_integer or kind.is_quantized for kind in types)
+        if self._types and floating:
+            if missing := [kind.value for kind in types if kind not in self._types]:
+                raise UsageError(
+                    f"--types leaves out {missing[0]}, which {what} is in the model.",
+                    hint=f"Write --types {','.join([*missing, *(kind.value for kind in self._types)])}.",
+                )
+            types = [kind for kind in self._types if not (constant and kind.is_quantized)]
+        return ",".join(kind.value for kind in types)
+
+    def _is_constant(self, index: int) -> bool:
+        return all(one.node.input[index] in self._constants for one in self._nodes)
 
 
-def _type_problem(what: str, kind: int, label: str) -> str:
+def _type_problem(what: str, kind: int, label: str, tensor: str) -> str:
     if not kind:
-        return f"the type of {what} of node {label} is not known: it stands behind an operator that ONNX does not have"
+        return (
+            f"the type of {what} of node {label} is not known: it is behind an operator that ONNX does not have. Give "
+            f"it by --shape '{shown(tensor)}:DIMS', or the project of that operator's plugin by --plugins"
+        )
     name = type_name(kind)
     cast = "change its type"
     if kind == TensorProto.BOOL:
@@ -217,7 +303,7 @@ def _names(selection: Selection, count: int, taken: set[str], *, outputs: bool) 
     found: list[str] = []
     for index, name in enumerate(usual):
         wanted = given[index].lower() if index < len(given) else name
-        good = _fits(wanted, "a tensor") and wanted not in {*taken, *found}
+        good = fits(wanted, "a tensor") and wanted not in {*taken, *found}
         free = wanted if good else name
         while free in {*taken, *found}:
             free += "_"
@@ -225,79 +311,28 @@ def _names(selection: Selection, count: int, taken: set[str], *, outputs: bool) 
     return found
 
 
-def _fits(name: str, what: str) -> bool:
-    try:
-        names.check_member(name, what)
-    except UsageError:
-        return False
-    return True
+def _bounded(field: AttributeFacts, window: Mapping[str, int], checks: list[SignatureGuess]) -> AttributeFacts:
+    """The field with the least value that a window's has; with a check where that is a guess."""
+    if field.name not in window or len(field.values) > 1:
+        return field
+    least = min([window[field.name], *map(int, numbers(field.values[0]))])
+    checks.append(SignatureGuess("fields", field.name, "min", f"taken for a field of a window: is {least} the least?"))
+    return field.at_least(least)
 
 
-def _fields(selection: Selection, against: list[str]) -> list[AttributeFacts]:
-    """The attributes of all nodes: the value that most have is the default, all values are the choices."""
-    by_name: dict[str, list[AttributeProto]] = {}
-    for node in selection.nodes:
-        for one in node.attribute:
-            if one.name not in {*RESERVED, MARK}:
-                by_name.setdefault(one.name, []).append(one)
-    defaults = _defaults(selection)
-    for name, one in defaults.items():
-        if len(by_name.get(name, ())) < len(selection.nodes):
-            by_name.setdefault(name, []).append(one)
-    found = []
-    for name, attributes in by_name.items():
-        kinds = {one.type for one in attributes}
-        if len(kinds) > 1:
-            against.append(f"the attribute {name} has different types: {', '.join(_kind(kind) for kind in kinds)}")
-        elif not _fits(name, "a field"):
-            against.append(f"the attribute {name} can be no member of C++ and argument of Python: rename it")
-        elif field := _field(name, attributes, against):
-            found.append(field)
-    return found
-
-
-def _defaults(selection: Selection) -> dict[str, AttributeProto]:
-    """What attributes are that a node leaves out."""
-    if selection.function is not None:
-        return {one.name: one for one in selection.function.attribute_proto}
-    if not onnx.defs.has(selection.op_type, selection.domain):
-        return {}
-    schema = onnx.defs.get_schema(selection.op_type, selection.domain)
-    return {name: one.default_value for name, one in schema.attributes.items() if one.default_value.name}
-
-
-def _field(name: str, attributes: Sequence[AttributeProto], against: list[str]) -> AttributeFacts | None:
-    kind = attributes[0].type
-    read = {
-        AttributeProto.FLOAT: lambda one: one.f,
-        AttributeProto.INT: lambda one: one.i,
-        AttributeProto.STRING: lambda one: one.s.decode(errors="replace"),
-        AttributeProto.FLOATS: lambda one: tuple(one.floats),
-        AttributeProto.INTS: lambda one: tuple(one.ints),
-    }.get(kind)
-    if read is None:
-        against.append(f"the attribute {name} is of type {_kind(kind)}, which no field of a pluginkit.toml can be")
-        return None
-    values: list[Value] = [value for value, _ in Counter(map(read, attributes)).most_common()]
-    integers = [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
-    if any(isinstance(number, int) and number not in INT32 for number in integers):
-        against.append(f"the attribute {name} does not fit 32 bits, to which NVIDIA's parser cuts it")
-        return None
-    first = values[0]
-    kinds = {AttributeProto.FLOAT: "float32", AttributeProto.INT: "int32", AttributeProto.STRING: "string"}
-    written = kinds.get(kind) or ("float32" if kind == AttributeProto.FLOATS else "int32") + _length(values)
-    return AttributeFacts(name, f"{name}:{written}={_text(first)}", tuple(values))
-
-
-def _length(values: Sequence[Value]) -> str:
-    lengths = {len(value) for value in values if isinstance(value, tuple)}
-    # A list that is empty in every node says nothing of its length.
-    return f"[{lengths.pop()}]" if len(lengths) == 1 and lengths != {0} else "[]"
-
-
-def _text(value: Value) -> str:
-    return ",".join(map(repr, value)) if isinstance(value, tuple) else value if isinstance(value, str) else repr(value)
-
-
-def _kind(kind: int) -> str:
-    return AttributeProto.AttributeType.Name(kind)  # type: ignore[no-any-return]
+def _unsaid(fields: Sequence[AttributeFacts], constant: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """What the nodes show of fields, and the manifest can't say."""
+    notes = [
+        f"field {field.name}: the nodes have {' and '.join(f'[{text(one)}]' for one in field.values)}. Choices are "
+        "single numbers, so tests run the first of these everywhere, and the others in the model's cases."
+        for field in fields
+        if len(field.values) > 1 and isinstance(field.values[0], tuple)
+    ]
+    used = {name for one in outputs for name in re.findall(r"[A-Za-z_]\w*", one.split(":", 2)[2])}
+    whole = [one.name for one in fields if ":int32" in one.option and one.name not in used]
+    if constant and whole:
+        notes.append(
+            f"the sizes of {', '.join(constant)} are numbers: where they follow from {' or '.join(whole)}, tests leave "
+            "out all other values of it."
+        )
+    return notes

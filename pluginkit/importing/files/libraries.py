@@ -53,7 +53,7 @@ def _library(path: Path, timeout: float, checks: Sequence[Flavour], progress: Pr
         progress(f"building {project}")
         library = build(project, "cpu")[0].library
     else:
-        library, project = path, _project_of(path)
+        library, project = path, project_of(path)
     facts = inspect(library)
     progress(f"loading {library.name}")
     creators = _creators(library, timeout)
@@ -80,7 +80,7 @@ def _without_project(library: Path) -> tuple[Member, ...]:
     return (Member(folder, Manifest.load(folder)),) if (folder / FILE_NAME).is_file() else ()
 
 
-def _project_of(library: Path) -> Path | None:
+def project_of(library: Path) -> Path | None:
     """The project whose build made it, by where it lies."""
     parents = library.resolve().parents
     if len(parents) < 3 or not (parents[2] / FILE_NAME).is_file():

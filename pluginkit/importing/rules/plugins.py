@@ -6,7 +6,6 @@ import difflib
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
 import onnx
@@ -23,11 +22,11 @@ from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
 from pluginkit.manifest import Attribute
-from pluginkit.process.escapes import quoted
 
 Known: TypeAlias = "dict[str, onnx.TypeProto.Tensor]"
 
 INT32 = range(-(2**31), 2**31)
+_WRITE = "Give the library that has it by --plugins, or write one: pluginkit doctor prints the command."
 PASSED_AS = {
     AttributeProto.FLOAT: "kFLOAT32",
     AttributeProto.FLOATS: "kFLOAT32",
@@ -64,12 +63,10 @@ def check(
     libraries: Sequence[PluginLibrary],
     known: Known,
     types: Sequence[Types] = (),
-    model: str | Path = "MODEL.onnx",
 ) -> Iterator[Problem]:
     """What is wrong with the nodes that are, or were meant to be, plugins.
 
-    `types` has the types that the first of `served`, those outside of functions, see. `model` is the file that the
-    commands in the fixes name.
+    `types` has the types that the first of `served`, those outside of functions, see.
     """
     # Who writes some nodes so that the parser asks the plugin means the others to be the parser's own.
     versioned = {one.place.node.op_type for one in served if one.by == "plugin"}
@@ -80,7 +77,7 @@ def check(
             yield from _shadowed(one, libraries, versioned)
         meant = one
         if one.by == "nobody":
-            yield from _missing(one, libraries, model)
+            yield from _missing(one, libraries)
             # What else is wrong with it is reported at once, not after the next run.
             meant = _meant(one, libraries)
         if meant.creator is not None:
@@ -130,7 +127,7 @@ def _meant(one: Served, libraries: Sequence[PluginLibrary]) -> Served:
     return replace(one, library=found[0][0], creator=found[0][1]) if len(found) == 1 else one
 
 
-def _missing(one: Served, libraries: Sequence[PluginLibrary], model: str | Path) -> Iterator[Problem]:
+def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
     wanted = f"{node.op_type} version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
     creators = [(library, creator) for library in libraries for creator in library.creators]
@@ -151,7 +148,7 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary], model: str | Path)
         yield Problem("error", fault, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
-        yield Problem("error", fault, _write_one(node, model), "M11", label)
+        yield Problem("error", fault, _WRITE, "M11", label)
     elif listed := nvidia_plugins.plugins(node.op_type):
         when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
         fault = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
@@ -160,7 +157,7 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary], model: str | Path)
     else:
         given = ", ".join(library.path.name for library in libraries)
         fault = f"nobody serves {wanted}: {f'{given} has no such name' if given else 'no library is given'}."
-        yield Problem("error", fault, _write_one(node, model), "M11", label)
+        yield Problem("error", fault, _WRITE, "M11", label)
 
 
 def _written(node: onnx.NodeProto) -> str | None:
@@ -169,12 +166,6 @@ def _written(node: onnx.NodeProto) -> str | None:
     if found is None or found.type == AttributeProto.STRING:
         return None
     return str(onnx.helper.get_attribute_value(found))
-
-
-def _write_one(node: onnx.NodeProto, model: str | Path) -> str:
-    operator = node.op_type if node.domain in {"", "ai.onnx"} else f"{node.domain}::{node.op_type}"
-    made = f"pluginkit new --from-onnx {quoted(str(model))} --op {quoted(operator)}"
-    return f"Give the library that has it by --plugins, or write it: {made}"
 
 
 def in_rtx(served: Sequence[Served], libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
