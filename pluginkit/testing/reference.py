@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.field_types import Value
+from pluginkit.field_types import Value, shown
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Array
 from pluginkit.testing.points import bind
@@ -72,13 +72,22 @@ class Reference:
 
         Raises:
             CheckFailed: it raises, or returns the wrong number of outputs, a wrong shape, something
-                non-numeric, fractions for an output of integers, or NaN where the inputs are finite.
+                non-numeric, fractions for an output of integers, or NaN where the inputs are finite. The message names
+                the inputs' shapes and the fields.
         """
+        try:
+            return self._masked(inputs, fields)
+        except CheckFailed as error:
+            given = [f"{t.name} {list(np.shape(x))}" for t, x in zip(self._manifest.inputs, inputs, strict=True)]
+            given += [f"{name} = {shown(value)}" for name, value in fields.items()]
+            raise CheckFailed(f"{error.message}\nThat is for {', '.join(given)}.", hint=error.hint) from error
+
+    def _masked(self, inputs: Sequence[Array], fields: Mapping[str, Value]) -> tuple[Array, ...]:
         try:
             with np.errstate(all="ignore"):
                 answer = self._function(*[np.array(value) for value in inputs], **self._arguments(fields))
         except MemoryError as error:
-            raise self._too_large([np.shape(value) for value in inputs]) from error
+            raise self._too_large() from error
         except (Exception, SystemExit) as error:
             raise self._raised(error) from error
         outputs = answer if isinstance(answer, (tuple, list)) else (answer,)
@@ -173,11 +182,10 @@ class Reference:
             array = array.astype(np.float64)
         return np.ma.MaskedArray(array, np.ma.getmaskarray(value)) if np.ma.is_masked(value) else array
 
-    def _too_large(self, shapes: Sequence[tuple[int, ...]]) -> CheckFailed:
+    def _too_large(self) -> CheckFailed:
         """There is not as much memory as the tensors take."""
-        given = ", ".join(f"{t.name} {list(dims)}" for t, dims in zip(self._manifest.inputs, shapes, strict=True))
         return CheckFailed(
-            f"{self.where}: reference() needs more memory than there is for {given}.",
+            f"{self.where}: reference() needs more memory than there is.",
             hint="Take smaller numbers for the symbols in [[profiles]], or in the fields that shapes depend on.",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit import cli
+from pluginkit import cli, shapes
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.importing.control_flow.types import declare
 from pluginkit.importing.extraction import ranks
@@ -444,3 +446,190 @@ def test_the_profiles_of_several_ranks(tmp_path: Path) -> None:
     assert {name: np.load(path)["input.x"].ndim for name, path in found.cases.items()} == {
         "flat": 2, "deep": 3, "deeper": 3,
     }  # fmt: skip
+
+
+def images(op: str, output: onnx.ValueInfoProto, size: int | str = "h", **attributes: Any) -> onnx.ModelProto:
+    """A node from [n, 4, h, w] to an output; with a size, from images of that one."""
+    node = helper.make_node(op, ["x"], ["y"], "own", domain="acme", **attributes)
+    return model([node], [value("x", ["n", 4, size, "w" if size == "h" else size])], [output])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "given", "made", "expected"),
+    [
+        ({"kernel": 3, "stride": 2, "pad": 1}, 16, 8, "(h + 2 * pad - kernel) // stride + 1"),
+        ({"k": 5, "p": 0}, 16, 12, "h + 2 * p - k + 1"),
+        ({"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 0]}, 16, 8,
+         "(h + pads[0] + pads[2] - kernel_shape[0]) // strides[0] + 1"),
+        ({"window": 3, "dilation": 2, "stride": 1}, 16, 12, "(h - (dilation * (window - 1)) - 1) // stride + 1"),
+        ({"kernel_h": 3, "kernel_w": 5, "stride": 1, "pad_h": 0, "pad_w": 1}, 16, 14,
+         "(h + 2 * pad_h - kernel_h) // stride + 1"),
+        ({"kernel": 4, "stride": 2, "padding": 1}, 8, 16, "(h - 1) * stride - 2 * padding + kernel"),
+        ({"factor": 3}, 5, 15, "h * factor"),
+        ({"blocks": 4}, 16, 4, "blocks"),
+        ({"bins": [5, 6]}, 16, 7, None),
+    ],
+)  # fmt: skip
+def test_a_size_that_fields_give_is_their_formula(
+    attributes: dict[str, Any], given: int, made: int, expected: str | None, tmp_path: Path
+) -> None:
+    """Else it is a number with a mark, and what tests leave out is named."""
+    found = extracted(tmp_path, images("Own", value("y", ["n", 4, made, made]), given, **attributes), "acme::Own")
+    (output,) = found.manifest.outputs
+    if expected is not None:
+        assert shapes.parse(output.shape[2]) == shapes.parse(expected)
+    else:
+        assert output.shape[2:] == (str(made), str(made))
+        assert f"dimension 2 is {made}, dimension 3 is {made}, as in all nodes: is it always?" in found.toml
+        assert any("the sizes of y are numbers: where they follow from bins" in note for note in found.notes)
+    (mark,) = [one for one in found.checks if (one.table, one.key) == ("outputs", "shape")]
+    line = next(line for line in found.toml.splitlines() if mark.text in line)
+    assert line.startswith("shape = ")
+    assert "# check: " in line
+    sizes = found.manifest.profiles[0].symbols
+    with_fields = found.manifest.with_fields({field.name: field.default for field in found.manifest.fields})
+    low = {name: ends[0] for name, ends in sizes.items()}
+    assert all(dim > 0 for dim in with_fields.output_shapes(low)["y"])
+
+
+def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
+    """By the fields' names alone, where the model says nothing of the output; the run is of sizes that hold it."""
+    found = extracted(tmp_path, images("Own", value("y", None), window=16, step=16), "acme::Own", types=list(TYPES))
+    manifest = found.manifest
+    assert found.kernel == "pool"
+    assert "launchWindows" in kernel_of(found)
+    assert manifest.inputs[0].types == manifest.outputs[0].types == TYPES
+    assert {name: ends[0] for name, ends in manifest.profiles[0].symbols.items()} == {"n": 1, "c": 4, "h": 16, "w": 16}
+    case = np.load(found.cases["own"])["input.x"]
+    height, width = case.shape[2:]
+    assert min(height, width) >= 16
+    assert height % width
+    assert width % height
+    assert {field.name: field.min for field in manifest.plain_fields()} == {"window": 1, "step": 1}
+    assert found.toml.count("# check: taken for a field of a window: is 1 the least?") == 2
+
+
+def test_sizes_of_open_dimensions_differ_where_the_model_takes_that(tmp_path: Path) -> None:
+    own = helper.make_node("Own", ["x"], ["y"], "own", domain="acme")
+    proto = model([own], [value("x", ["n", "c", "h", "w"])], [value("y", None)])
+    assert extracted(tmp_path, proto, "acme::Own").manifest.profiles[0].symbols == {
+        "n": (1, 4, 16), "c": (1, 7, 17), "h": (1, 9, 20), "w": (1, 10, 23),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Add", ["x", "z"], ["s"], "add"),
+        helper.make_node("Own", ["s"], ["y"], "own", domain="acme"),
+    ]
+    proto = model(nodes, [value("x", ["a", "b"]), value("z", ["c", "d"])], [value("y", None)])
+    found = extracted(tmp_path, proto, "acme::Own", name="Other")
+    # An Add doesn't: all are of one size then, as in `pluginkit import`.
+    assert found.manifest.profiles[0].symbols["n"] == (1, 4, 16)
+    assert sorted(found.cases) == ["own"]
+
+
+def test_two_sizes_that_the_model_has_once_differ_at_max(tmp_path: Path) -> None:
+    found = extracted(tmp_path, images("Own", value("y", ["n", 4, 8, 8]), 8), "acme::Own")
+    assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (4, 4, 4), "h": (8, 8, 9), "w": (8, 8, 8)}
+    assert "# check: h is 8 as w is: max is one more" in found.toml
+
+
+TYPES = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
+
+
+def test_types_of_the_floating_tensors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A constant of the model has no INT8; integers stay what they are; the model's own type can't be left out."""
+    node = helper.make_node("Own", ["x", "g", "i"], ["y"], "own", domain="acme", eps=0.001)
+    weights = onnx.numpy_helper.from_array(np.ones(6, np.float32), "g")
+    inputs = [value("x", ["n", 6]), value("i", ["n"], TensorProto.INT64)]
+    path = tmp_path / "model.onnx"
+    onnx.save(model([node], inputs, [value("y", ["n", 6])], initializers=[weights]), path)
+    asked = ["new", "--from-onnx", str(path), "--op", "acme::Own", "--dir", str(tmp_path), "--types"]
+    assert cli.run([*asked, "float16,int8"]) == 2
+    assert "--types leaves out float32, which input 0 is in the model" in capsys.readouterr().err
+    assert cli.run([*asked, "float32,int32"]) == 2
+    assert "'int32' is no type of a floating tensor" in capsys.readouterr().err
+    assert cli.run([*asked, "int8,float16,float32"]) == 0
+    assert "pluginkit test --int8" in capsys.readouterr().out
+    manifest = Manifest.load(tmp_path / "own")
+    kinds = {tensor.name: tensor.types for tensor in (*manifest.inputs, *manifest.outputs)}
+    assert kinds == {"x0": TYPES, "x1": TYPES[:2], "x2": (DType.INT64,), "y": TYPES}
+
+
+def test_floats_are_the_shortest_decimals_of_their_float32(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Own", ["x"], [name], name, domain="acme", eps=eps, each=[0.1, -1e-30])
+             for name, eps in (("y", 0.001), ("z", 1e-5))]  # fmt: skip
+    found = extracted(tmp_path, model(nodes, None, [value("y", None), value("z", None)]), "acme::Own")
+    assert "default = 0.001\nchoices = [0.001, 1e-05]" in found.toml
+    assert "default = [0.1, -1e-30]" in found.toml
+    assert np.load(found.cases["z"])["field.eps"] == 1e-05
+    made = Reference(found.manifest, lambda x, *, eps, each: x * eps)
+    saved_cases.check(found.manifest, found.project, plan.field_values(found.manifest), made)
+
+
+def test_lists_that_differ_are_named(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Own", ["x"], [name], name, domain="acme", shifts=shifts)
+             for name, shifts in (("y", [1, 2]), ("z", [3, 4]))]  # fmt: skip
+    found = extracted(tmp_path, model(nodes, None, [value("y", None), value("z", None)]), "acme::Own")
+    assert any("field shifts: the nodes have [1,2] and [3,4]." in note for note in found.notes)
+    assert [np.load(found.cases[name])["field.shifts"].tolist() for name in "yz"] == [[1, 2], [3, 4]]
+
+
+def behind_another(middle: Sequence[onnx.NodeProto] = ()) -> onnx.ModelProto:
+    """An operator behind another of its author's, with weights and others of ONNX's between them."""
+    nodes = [
+        helper.make_node("First", ["x"], ["a"], "first", domain="acme"),
+        *middle,
+        helper.make_node("MatMul", ["a", "w"], ["b"], "mm"),
+        helper.make_node("Own", ["b"], ["y"], "own", domain="acme"),
+    ]
+    weights = onnx.numpy_helper.from_array(np.ones((8, 6), np.float32), "w")
+    return model(nodes, [value("x", ["n", 8])], [value("y", None)], initializers=[weights])
+
+
+@pytest.mark.parametrize("given", ["a:n,8", "a:float32:n,8", "b:n,6"])
+def test_a_shape_that_is_given(given: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the type of input 0 of node own is not known.*--shape 'b:DIMS'"):
+        extracted(tmp_path, behind_another(), "acme::Own")
+    found = extracted(tmp_path, behind_another(), "acme::Own", declared=[given])
+    assert found.manifest.inputs[0].shape == ("n", "c")
+    assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (6, 6, 6)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [("a", "does not describe a tensor"), ("a:n,-1", "does not describe a tensor"), ("q:n,8", "makes a tensor 'q'")],
+)
+def test_a_shape_that_is_none(given: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        extracted(tmp_path, behind_another(), "acme::Own", declared=[given])
+
+
+def test_a_plugin_before_it_gives_shapes_and_values(tmp_path: Path) -> None:
+    """Of its project, built or not: pluginkit.toml says what it gives, reference.py, once written, computes it."""
+    first = extracted(tmp_path, behind_another(), "acme::First").project
+    found = extracted(tmp_path, behind_another(), "acme::Own", plugins=[first])
+    assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (6, 6, 6)}
+    assert not found.cases
+    reference = first / "reference.py"
+    text = reference.read_text()
+    reference.write_text(text[: text.index("    raise ")] + "    return 2 * x\n")
+    x = np.random.default_rng(5).normal(size=(4, 8)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=x)
+    found = extracted(tmp_path, behind_another(), "acme::Own", plugins=[first], name="Own2", data=tmp_path / "data.npz")
+    np.testing.assert_allclose(np.load(found.cases["own"])["input.x"], (2 * x) @ np.ones((8, 6)), rtol=1e-5)
+    with pytest.raises(UsageError, match=r"--plugins .*: there is no pluginkit.toml"):
+        extracted(tmp_path, behind_another(), "acme::Own", plugins=[tmp_path], name="Own3")
+
+
+def test_an_operator_whose_values_decide_its_sizes_is_refused(tmp_path: Path) -> None:
+    node = helper.make_node("Unique", ["x"], ["y"], "unique", sorted=1)
+    with pytest.raises(UsageError, match="is decided by its inputs' values") as caught:
+        extracted(tmp_path, model([node], [value("x", ["n"])], [value("y", ["m"])]), "Unique")
+    assert "base v3" in caught.value.hint
+
+
+def test_nodes_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    nodes = [swish("same", "x", "y"), swish("same", "w", "z", beta=2.0)]
+    proto = model(nodes, [value("x", ["n", 6])], [value("y", None), value("z", None)], initializers=CONSTANTS[:1])
+    found = extracted(tmp_path, proto)
+    assert found.nodes == ("same", "same (2)")
+    assert [float(np.load(path)["field.beta"]) for path in found.cases.values()] == [1.5, 2.0]

@@ -78,6 +78,8 @@ def test_what_a_call_does_wrong(tmp_path: Path, body: str, message: str) -> None
         reference([X], {"alpha": 0.5})
     assert message in caught.value.message
     assert str(tmp_path / "reference.py") in caught.value.message
+    # Which of many calls it was.
+    assert caught.value.message.endswith("\nThat is for x [1, 2, 3, 3], alpha = 0.5.")
     assert FORM in caught.value.hint
 
 
@@ -89,7 +91,7 @@ def test_a_wrong_signature_is_the_references_fault(tmp_path: Path) -> None:
 
 def test_too_large_tensors_are_the_profiles_fault(tmp_path: Path) -> None:
     reference = Reference.load(written(tmp_path, "def reference(x, *, alpha): raise MemoryError"), LEAKY)
-    with pytest.raises(CheckFailed, match=r"needs more memory than there is for x \[1, 2, 3, 3\]") as caught:
+    with pytest.raises(CheckFailed, match=r"needs more memory than there is\.\nThat is for x \[1, 2, 3, 3\]") as caught:
         reference([X], {"alpha": 0.5})
     assert "[[profiles]]" in caught.value.hint
 
