@@ -220,7 +220,9 @@ def _varied(
     for one in (*other.values, *absent):
         fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
         mine, ranging = _with_fields(setting, manifest, fields, samples)
-        yield replace(mine, varied=one, scales=calibrated(family, ranging, samples, reference).scales)
+        # Where it is run: at others a declared value may leave a window no place.
+        opt = [point for point in samples if point.name == "opt"] or samples
+        yield replace(mine, varied=one, scales=calibrated(family, ranging, opt, reference).scales)
 
 
 def _with_fields(

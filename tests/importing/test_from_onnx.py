@@ -509,6 +509,22 @@ def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
     assert found.toml.count("# check: taken for a field of a window: is 1 the least?") == 2
 
 
+def test_a_window_larger_than_the_least_image_is_tried_where_it_has_a_place(tmp_path: Path) -> None:
+    """A declared value, here kernel = 6, in INT8: scales of such a network are those of its own sizes."""
+    found = extracted(
+        tmp_path, images("Own", value("y", None), kernel=3, stride=2, pad=1), "acme::Own", types=list(TYPES)
+    )
+    (found.project / "reference.py").write_text(
+        "import numpy as np\n\n\ndef reference(x, *, kernel, pad, stride):\n"
+        "    rim = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])\n"
+        "    windows = np.lib.stride_tricks.sliding_window_view(rim, (kernel, kernel), (-2, -1))\n"
+        "    return windows[..., ::stride, ::stride, :, :].mean(axis=(-2, -1))\n"
+    )
+    made = planning_child.plan(found.manifest, found.project, [DType.INT8], ["plain"], 0, None, BY_DEFAULT)
+    calls = [dict(network.calls[0].fields) for network in made.networks]
+    assert {3, 6} <= {fields["kernel"][1] for fields in calls if "kernel" in fields}
+
+
 def test_sizes_of_open_dimensions_differ_where_the_model_takes_that(tmp_path: Path) -> None:
     own = helper.make_node("Own", ["x"], ["y"], "own", domain="acme")
     proto = model([own], [value("x", ["n", "c", "h", "w"])], [value("y", None)])

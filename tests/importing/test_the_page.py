@@ -72,8 +72,27 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     assert "plain FP32 case-first" in words(capfd.readouterr().out)
     typed(imported, monkeypatch, 0)
     output = words(capfd.readouterr().out)
-    for line in filter(None, map(words, shown[1].splitlines())):
+    for line in filter(None, map(words, shown[2].splitlines())):
         assert line in output
+
+
+def test_several_operators_behind_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nodes = [
+        helper.make_node("Stem", ["x"], ["features"], "stem", domain="acme"),
+        helper.make_node("Relu", ["features"], ["h"], "relu"),
+        helper.make_node("Head", ["h"], ["y"], "head", domain="acme"),
+    ]
+    onnx.save(model(nodes, [value("x", ["n", 8])], [value("y", None)]), "model.onnx")
+    typed("pluginkit doctor model.onnx", monkeypatch, 1)
+    block = blocks("text")[1]
+    assert block in capfd.readouterr().out
+    for command in block.splitlines()[1:]:
+        typed(command, monkeypatch, 0)
+    (given,) = re.findall(r"`--shape (features:\S+)`", PAGE.read_text(encoding="utf-8"))
+    typed(f"pluginkit new Other --from-onnx model.onnx --op acme::Head --shape {given}", monkeypatch, 0)
 
 
 def typed(block: str, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
