@@ -66,6 +66,9 @@ def test_the_kernel_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixt
     assert cli.run([*asked, "rows"]) == 0
     assert "launchRows" in (tmp_path / "swish2" / "src" / "swish2_kernel.cu").read_text()
     assert "kernel: begins as rows, a function of each row" in capsys.readouterr().out
+    assert cli.run([*asked, "pool"]) == 2
+    # Options that describe a signature are none of --from-onnx.
+    assert "fix: Leave --kernel out, or take one that fits: elementwise, rows, scan, loop." in capsys.readouterr().err
 
 
 def test_all_nodes_together_give_fields_and_sizes(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ("pad", {**PAD, "fields": [*RIM, "mode:string=edge"]}, "write mode:int32:0..2=0"),
         ("pad", {**PAD, "fields": [*RIM, "value:int32=0"]}, "'value' isn't float32"),
         ("pool", {}, "aren't an image and its windows"),
-        ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=1"),
+        ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=2"),
         ("pool", {**POOL, "fields": [*POOL["fields"][:2], "pad:int32=0"]}, "may be less than 0"),
         (
             "pool",

@@ -9,8 +9,9 @@ import click
 from pluginkit import scaffold
 from pluginkit.bases import BASES
 from pluginkit.cli import signature
-from pluginkit.cli.project.new import tree, warn
+from pluginkit.cli.project.new import begins, tree, warn
 from pluginkit.manifest import Manifest
+from pluginkit.scaffold import origin
 
 
 @click.command("add")
@@ -59,11 +60,13 @@ def command(
     click.echo(f"Made {done.folder.relative_to(done.project)}/")
     for line in tree(done.folder, "  "):
         click.echo(line)
+    manifest = Manifest.load(done.folder)
+    begins(origin.load(done.folder).kernel, manifest)
     for path in done.changed:
         click.echo(f"Changed {path.relative_to(done.project)}")
     click.echo("\nNext:")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test        # every plugin; {name} alone: --only '{name}/*'")
     warn(name)
-    if advice := BASES[Manifest.load(done.folder).plugin.base].advice:
+    if advice := BASES[manifest.plugin.base].advice:
         click.echo(f"\nNote: {advice}")

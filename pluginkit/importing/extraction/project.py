@@ -188,7 +188,13 @@ def prepare(asked: FromModel, neighbours: Sequence[Neighbour] = (), proto: onnx.
 
 def _pattern(manifest: Manifest, kernel: str) -> str:
     """The pattern that is asked for, or the one to begin with: of other shapes no element is a function of one."""
-    found = patterns.chosen(manifest, kernel)
+    try:
+        found = patterns.chosen(manifest, kernel)
+    except UsageError as error:
+        fit = [name for name, one in patterns.PATTERNS.items() if not one.misfit(manifest)]
+        # The signature is the model's: no option changes it.
+        hint = f"Leave --kernel out, or take one that fits: {', '.join(fit)}."
+        raise UsageError(error.message, hint=hint) from None
     shapes = {tuple(manifest.written(one)) for one in manifest.inputs}
     alike = all(tuple(manifest.written(one)) in shapes for one in manifest.outputs)
     return patterns.LOOP if found == patterns.ELEMENTWISE and not kernel and not alike else found

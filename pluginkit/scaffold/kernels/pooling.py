@@ -46,7 +46,8 @@ def misfit(manifest: Manifest) -> str:
         if field.type is not FieldType.INT32:  # as kernels::Window has it
             reasons.append(f"the field '{name}' isn't int32")
         elif (start := fitting.ends(field)[0]) is None or start < least:
-            reasons.append(f"the field '{name}' may be less than {least}: write {name}:int32:{least}..={max(least, 1)}")
+            usual = "" if field.default is None else f"={field.default}"
+            reasons.append(f"the field '{name}' may be less than {least}: write {name}:int32:{least}..{usual}")
     reasons += [
         *(["its output is in its input's memory"] if y.alias else []),
         *(["integers have no scale to round by"] if any(kind.is_integer for kind in x.types) else []),
