@@ -549,6 +549,9 @@ def test_two_sizes_that_the_model_has_once_differ_at_max(tmp_path: Path) -> None
     found = extracted(tmp_path, images("Own", value("y", ["n", 4, 8, 8]), 8), "acme::Own")
     assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (4, 4, 4), "h": (8, 8, 9), "w": (8, 8, 8)}
     assert "# check: h is 8 as w is: max is one more" in found.toml
+    static = extracted(tmp_path, images("Own", value("y", ["n", 4, 8, 8]), 8), "acme::Own", base="ioext", name="Static")
+    assert static.manifest.profiles[0].symbols == {"n": (4, 4, 4), "c": (4, 4, 4), "h": (8, 8, 8), "w": (8, 8, 8)}
+    assert not static.checks
 
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.INT8)

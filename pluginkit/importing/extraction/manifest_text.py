@@ -45,8 +45,14 @@ def manifest_of(
     if not BASES[manifest.plugin.base].dynamic_shapes:
         ranges = {symbol: (opt, opt, opt) for symbol, (_, opt, _) in ranges.items()}
     toml = _with_choices(_with_ranks(toml, found) if found.ranks else _with_ranges(toml, ranges), found)
-    toml = _with_checks(toml, found.checks)
+    toml = _with_checks(toml, marked(found, manifest))
     return Manifest.parse(toml, "The model"), toml
+
+
+def marked(found: NodeSignature, manifest: Manifest) -> tuple[SignatureGuess, ...]:
+    """The guesses in a manifest: one whose shapes are static has no range of sizes."""
+    dynamic = BASES[manifest.plugin.base].dynamic_shapes
+    return tuple(one for one in found.checks if dynamic or one.table != "profiles")
 
 
 def _raised(found: NodeSignature, ranges: Mapping[str, Range]) -> dict[str, Range]:

@@ -19,7 +19,7 @@ from pluginkit.importing import profiles
 from pluginkit.importing.extraction import capture, fields, node_facts, reference, sizes
 from pluginkit.importing.extraction import signature as signature_
 from pluginkit.importing.extraction.capture_child import Captured
-from pluginkit.importing.extraction.manifest_text import has_places, manifest_of
+from pluginkit.importing.extraction.manifest_text import has_places, manifest_of, marked
 from pluginkit.importing.extraction.neighbours import Neighbour, declare, read
 from pluginkit.importing.extraction.selection import MARK, Selection, select
 from pluginkit.importing.extraction.signature import NodeSignature, SignatureGuess
@@ -181,7 +181,7 @@ def prepare(asked: FromModel, neighbours: Sequence[Neighbour] = (), proto: onnx.
         selection.labels,
         computed,
         tuple(dict.fromkeys(notes)),
-        found.checks,
+        marked(found, manifest),
         pattern,
     )
 
