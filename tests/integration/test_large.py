@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,9 @@ LAYER = "//! The layer:"
 def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
     """A project with faults and other loops that FAULT chooses."""
     written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("large"), kernel="loop")
+    manifest = written / "pluginkit.toml"
+    # The faults' numbers are of rows of 512 elements.
+    manifest.write_text(re.sub(r"\[1, [579], 16\]", "[1, 8, 16]", manifest.read_text()))
     file = written / KERNEL
     text = file.read_text()
     all_blocks = "std::min(wanted, fault() == 0 || fault() == 2 || fault() == 3 ? kMaxBlocks : wanted)"
