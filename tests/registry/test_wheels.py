@@ -74,6 +74,9 @@ def test_what_is_in_it(wheel: Path, scale_project: Path) -> None:
         metadata = Parser().parsestr(content.read(f"{info}/METADATA").decode())
         assert (metadata["Name"], metadata["Version"]) == ("acme-scale", "1.0.0")
         assert metadata["License-Expression"] == "Apache-2.0"
+        text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+        own = text.split('name = "')[1].partition('"')[0]  # [project] is the first table that has one
+        assert metadata.get_all("Requires-Dist") == [f'{own}; extra == "pluginkit"']
         assert 'pluginkit.load("acme::Scale", version="1")' in metadata.get_payload()
         points = configparser.ConfigParser()
         points.read_string(content.read(f"{info}/entry_points.txt").decode())
