@@ -82,26 +82,6 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS, advice
     metavar="PROJECT|LIB.so",
     help="With --from-onnx: projects of plugins that other nodes use, for these nodes' outputs. May be repeated.",
 )
-@click.option(
-    "--types",
-    default="",
-    metavar="TYPE[,TYPE]",
-    help="With --from-onnx: types of the floating tensors, as float32,float16,int8. Default: the model's.",
-)
-@click.option(
-    "--shape",
-    "declared",
-    multiple=True,
-    metavar="NAME:[TYPE:]DIMS",
-    help="With --from-onnx: a tensor's shape that inference can't find, as features:n,64,56,56. May be repeated.",
-)
-@click.option(
-    "--plugins",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="PROJECT|LIB.so",
-    help="With --from-onnx: projects of plugins that other nodes use, for these nodes' outputs. May be repeated.",
-)
 @signature.options
 def command(
     *,
