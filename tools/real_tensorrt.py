@@ -113,15 +113,21 @@ def stand_in(folder: Path, cublas: Path | None) -> None:
         for library in cublas.glob("libcublas*.so.11"):
             shutil.copy(library, folder)
     listed = run("nm", "-D", "--undefined-only", folder / "libnvinfer_plugin.so.8", capture=True)
-    names = {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
+    wanted = sorted({line.split()[-1].partition("@")[::2] for line in listed.splitlines()})
     for library, pattern in STAND_INS.items():
         if (folder / library).exists():
             continue
-        code = "".join(f"int {name}(void) {{ return 1; }}\n" for name in sorted(names) if re.fullmatch(pattern, name))
-        source = folder / f"{library}.c"
-        source.write_text(code or "int unused;\n", encoding="utf-8")
-        run("gcc", "-shared", "-fPIC", f"-Wl,-soname,{library}", "-o", folder / library, source)
+        pairs = [(name, version) for name, version in wanted if re.fullmatch(pattern, name)]
+        source, script = folder / f"{library}.c", folder / f"{library}.map"
+        source.write_text("".join(f"int {name}(void) {{ return 1; }}\n" for name, _ in pairs), encoding="utf-8")
+        # With the versions that are asked for: without them the loader ends the process.
+        versions = {version: [name for name, own in pairs if own == version] for _, version in pairs}
+        nodes = [f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in versions.items() if version]
+        script.write_text("".join(nodes), encoding="utf-8")
+        options = [f"-Wl,-soname,{library}", *([f"-Wl,--version-script={script}"] if nodes else [])]
+        run("gcc", "-shared", "-fPIC", *options, "-o", folder / library, source)
         source.unlink()
+        script.unlink()
 
 
 def split(archive: Path, out: Path, size: int) -> Iterator[Path]:
