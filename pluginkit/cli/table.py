@@ -223,8 +223,7 @@ def _show_failure(failure: messages.Failure, console: Console) -> None:
     console.print(*(Text(f"  {line}") for line in failure.message), sep="\n")
     if failure.log:
         console.print(*(Text(f"  | {line}", style="dim") for line in failure.log), sep="\n")
-    # To be copied: no line ends that a terminal's width makes.
-    console.print(Text.assemble(("  again: ", "bold"), failure.again), soft_wrap=True)
+    console.print(Text.assemble(("  again: ", "bold"), failure.again))
 
 
 def _own(alike: Sequence[Verdict]) -> RenderableType:

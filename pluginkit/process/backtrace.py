@@ -79,16 +79,25 @@ def _line(one: NativeFrame, place: tuple[str, str] | None) -> str:
 
 
 def bare(signature: str) -> str:
-    """`kernel<my::Type>` of `void my::kernel<my::Type>(Arguments)`: no result, no namespaces, no parameters."""
+    """`kernel<my::Type>` of `void my::kernel<my::Type>(Arguments)`, `Plugin::enqueue` of a class's method.
+
+    Without result, namespaces and parameters; a scope that begins with a capital letter is taken for a class.
+    """
     name = signature.replace("(anonymous namespace)::", "")
-    depth = begin = 0
+    depth = begin = scope = 0
+    end = len(name)
     for at, letter in enumerate(name):
         depth += (letter == "<") - (letter == ">")
         if depth == 0 and letter == "(":
-            return name[begin:at]
+            end = at
+            break
         if depth == 0 and letter in ": ":
+            if letter == " ":
+                scope = at + 1
+            elif name[at - 1] != ":":
+                scope = begin
             begin = at + 1
-    return name[begin:]
+    return name[scope if name[scope : scope + 1].isupper() else begin : end]
 
 
 def _places(file: str, frames: Sequence[NativeFrame]) -> dict[int, tuple[str, str]]:

@@ -349,7 +349,7 @@ def test_a_project_that_was_moved_is_built_where_it_is(tmp_path: Path) -> None:
     lines: list[str] = []
     head_start.begin(second)
     build(second, "cpu", progress=lines.append)
-    assert lines[0] == f"Everything is compiled anew: PLUGINKIT_PROJECT was {first} and is {second}."
+    assert lines[0] == f"Everything is compiled again: PLUGINKIT_PROJECT was {first} and is {second}."
     assert answers(second / "build/cpu/libtiny.so") == (11010, 42, True)
     assert not first.exists()
 

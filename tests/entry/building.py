@@ -16,7 +16,6 @@ INCLUDE = HERE.parents[1] / "pluginkit" / "include"
 FLAGS = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", f"-I{INCLUDE}"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
 EXPORTED = "getCreators", "getPluginCreators", "setLoggerFinder"
-NEWEST, *OTHERS = layouts.NUMBERS
 
 
 def run(*command: str | Path) -> str:
@@ -32,12 +31,20 @@ def compiler(name: str) -> list[str]:
     return [name, "-fno-gnu-unique"] if name == "g++" else [name]
 
 
-def all_layouts(folder: Path, source: Path, stem: str, cxx: str = "g++", defines: Sequence[str] = ()) -> Path:
-    """The library of one source, for all layouts."""
+def all_layouts(
+    folder: Path,
+    source: Path,
+    stem: str,
+    cxx: str = "g++",
+    defines: Sequence[str] = (),
+    numbers: Sequence[int] = layouts.NUMBERS,
+) -> Path:
+    """The library of one source, for all layouts, the newest first, or for some."""
     command = [*compiler(cxx), *FLAGS, *WARNINGS, *defines]
-    objects = [folder / f"{number}.o" for number in layouts.NUMBERS]
-    run(*command, f"-DPLUGINKIT_TRT_LAYOUT={NEWEST}", "-c", source, "-o", objects[0])
-    for number, joined in zip(OTHERS, objects[1:], strict=True):
+    newest, *others = numbers
+    objects = [folder / f"{number}.o" for number in numbers]
+    run(*command, f"-DPLUGINKIT_TRT_LAYOUT={newest}", "-c", source, "-o", objects[0])
+    for number, joined in zip(others, objects[1:], strict=True):
         alone = folder / f"{number}-alone.o"
         run(*command, f"-DPLUGINKIT_TRT_LAYOUT={number}", "-DPLUGINKIT_SECONDARY", "-c", source, "-o", alone)
         run("ld", "-r", "--force-group-allocation", "-o", joined, alone)

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from pluginkit import cli
-from pluginkit.cli import table
+from pluginkit.cli import terminal
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("bad-input")]
 
@@ -22,7 +22,7 @@ SOME = ("--network", "plain", "--network", "loop-count")
 @pytest.fixture
 def project(my_plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy without its build folder; the console as wide as a person's."""
-    monkeypatch.setattr(table, "console", lambda **_: Console(width=120))
+    monkeypatch.setattr(terminal, "console", lambda **_: Console(width=120))
     return Path(shutil.copytree(my_plugin, tmp_path / "my_plugin", ignore=shutil.ignore_patterns("build")))
 
 

@@ -114,7 +114,7 @@ def test_the_best_of_those_that_fit() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "sm", "sm=", "sm=new", "sm=8.65", "tensorrt=9.3", "tensorrt=8.6", "tensorrt=ten", "gpu=1", "target=tpu",
+    ["", "sm", "sm=", "sm=new", "sm=8.65", "tensorrt=9.3", "tensorrt=8.4", "tensorrt=ten", "gpu=1", "target=tpu",
      "glibc=", "=", "tensorrt=10,,sm"],
 )  # fmt: skip
 def test_systems_that_make_no_sense(text: str) -> None:

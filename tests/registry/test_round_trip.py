@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit import cli
+from pluginkit import cli, layouts
 from pluginkit.bench.model import BenchReport, Machine
 from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
@@ -258,7 +258,7 @@ def side_by_side(store: Path, second: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.compile
 def test_two_versions_side_by_side(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is a creator alone, compiled in three seconds."""
-    library = building.both_layouts(tmp_path, HERE / "second_version.cpp", "Scale")
+    library = building.all_layouts(tmp_path, HERE / "second_version.cpp", "Scale", numbers=layouts.DEFAULT)
     hosts: Any = ("tensorrt-10", "tensorrt-11")
     variant = Variant(**{**variants.facts_of(library), "file": "libscale.so", "hosts": hosts})
     plugin = BundlePlugin(name="Scale", version="2", namespace="acme", base="v3")

@@ -56,6 +56,8 @@ def test_an_endless_recursion_is_cut() -> None:
         ("cudaError my::(anonymous namespace)::launch<float>(my::Arguments const&, CUstream_st*)", "launch<float>"),
         ("cudaError launch(int)", "launch"),
         ("kernel", "kernel"),
+        ("int acme::Scale::enqueue(void const*)", "Scale::enqueue"),
+        ("acme::(anonymous namespace)::Scale<float>::~Scale()", "Scale<float>::~Scale"),
         ("void k<void (*)(int)>(int)", "k<void (*)(int)>"),
     ],
 )

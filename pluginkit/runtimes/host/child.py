@@ -17,7 +17,6 @@ from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.host.memory.leaks import Leak, Site, find_leaks
 from pluginkit.interpreter import api_structure, api_walker, preflight, shape_check, walker
-from pluginkit.library.loadable import loadable
 from pluginkit.manifest import Manifest, type_rules
 from pluginkit.network.api_model import ApiNetwork, is_probe
 from pluginkit.network.large import LargeCase, LargeRun
@@ -41,10 +40,10 @@ def open(  # noqa: A001
     return HostChild(library, manifest, target, version)
 
 
-def _host_version(manifest: Manifest, library: Path) -> int:
-    """What the host says it is: the newest TensorRT that the library has creators for, unless it is for one alone."""
+def _host_version(manifest: Manifest) -> int:
+    """What the host says it is: the newest TensorRT, unless the library's plugin classes are those of another alone."""
     chosen = manifest.library.layout if manifest.library is not None else None
-    return (layouts.layout(chosen) if chosen else loadable(library)[0]).host_version
+    return layouts.layout(chosen or layouts.NUMBERS[0]).host_version
 
 
 class HostChild:
@@ -54,7 +53,7 @@ class HostChild:
         plugin = manifest.plugin
         self._manifest = manifest
         self._identity = (plugin.name, plugin.version, plugin.namespace)
-        self._library = host.Library(library, version or _host_version(manifest, library))
+        self._library = host.Library(library, version or _host_version(manifest))
         self._creator = self._library.creator(plugin.name, plugin.version, plugin.namespace)
         self._device: host.AnyDevice = host.GpuDevice(library) if target == "gpu" else host.Device(library)
         self._doubts = host.take_doubts()
