@@ -36,7 +36,7 @@ setup: $(STAMP)
 
 # One script does all set-up, so that what it needs is checked first and each failure has its remedy. What the demo uses
 # is a part of what tests do.
-SOURCES := pyproject.toml CMakeLists.txt tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
+SOURCES := pyproject.toml CMakeLists.txt pluginkit/layouts.py tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
     $(wildcard pluginkit/include/pluginkit/cpu/*)
 $(STAMP): $(SOURCES)
 	@$(PYTHON) tools/setup_venv.py $(VENV)

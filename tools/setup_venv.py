@@ -34,8 +34,8 @@ TESTED = ("html", "model", "pytest")
 """The extras that tests use, besides rtx, which the demo uses too."""
 
 COMPILED = (
-    "CMakeLists.txt", "native/*", "pluginkit/_native.pyi", "pluginkit/cuda_cpu/runtime/*", "pluginkit/include/*.h",
-    "pluginkit/include/pluginkit/*.h", "pluginkit/include/pluginkit/cpu/*",
+    "CMakeLists.txt", "native/*", "pluginkit/_native.pyi", "pluginkit/layouts.py", "pluginkit/cuda_cpu/runtime/*",
+    "pluginkit/include/*.h", "pluginkit/include/pluginkit/*.h", "pluginkit/include/pluginkit/cpu/*",
 )  # fmt: skip
 """What pluginkit's compiled part is made of; CMakeLists.txt has the same list."""
 
