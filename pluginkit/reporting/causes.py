@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from pluginkit.run import messages
-from pluginkit.testing.report import CaseResult, Report, Verdict
+from pluginkit.testing.report import STRICT, CaseResult, Report, Verdict
 
 Item = CaseResult | Verdict
 SHOWN = 3
@@ -37,8 +37,11 @@ class Cause:
 
     @property
     def first(self) -> Item:
-        """The item whose message is shown: the first one with the usual fields and a likely cause, if there is one."""
-        return max(self.items, key=lambda one: (not _field(one), _explained(one)))
+        """The item whose message is shown: the first one with the usual fields and a likely cause, if there is one.
+
+        One that fails by a warning alone comes last: the others say what is wrong for certain.
+        """
+        return max(self.items, key=lambda one: (STRICT not in one.message, not _field(one), _explained(one)))
 
     @property
     def others(self) -> tuple[Item, ...]:

@@ -9,7 +9,7 @@ import pytest
 from pluginkit.dtypes import DType
 from pluginkit.process.findings import Defect
 from pluginkit.reporting import causes
-from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
+from pluginkit.testing.report import STRICT, CaseResult, Outcome, Report, Verdict
 
 OFF = {"error": 3.0, "allowed": 1.0, "unit": "steps"}
 DTYPE = "answered kFLOAT for output 0, where the inputs are kINT8"
@@ -121,3 +121,10 @@ def test_networks_that_must_be_refused_by_what_is_broken_in_them() -> None:
         ["plain/int8/min-above-opt", "loop/int8/min-above-opt"],
         ["plain/int8/no-trip-count", "loop/int8/no-trip-count"],
     ]
+
+
+def test_the_message_is_not_of_a_warning_where_another_case_is_wrong_for_certain() -> None:
+    doubtful = case("special", f"{STRICT}\n[E14] enqueue: output 'y' is -30, expected -45", **OFF)
+    certain = case("opt", "output 'y' is 2 at [0], expected 3", **OFF)
+    (one,) = causes.causes(report(doubtful, certain))
+    assert one.first is certain

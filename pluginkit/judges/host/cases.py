@@ -32,7 +32,7 @@ from pluginkit.runtimes.host.session import HostSession
 from pluginkit.runtimes.host.time_limit import endless
 from pluginkit.testing import heat, int8_causes, rounding
 from pluginkit.testing.comparison import Comparison, compare
-from pluginkit.testing.report import CaseResult, Outcome, Verdict
+from pluginkit.testing.report import STRICT, CaseResult, Outcome, Verdict
 
 BUILDS = {
     "built": Outcome.PASSED,
@@ -173,7 +173,7 @@ class Hosting:
         result = replace(result, warnings=tuple(dict.fromkeys(warnings)))
         if not self._hosted.strict or not result.warnings:
             return result
-        lead = (result.message, "a warning is a failure here (--strict, or strict = true in pluginkit.toml):")
+        lead = (result.message, STRICT)
         message = "\n".join(filter(None, (*lead, *(one.text for one in result.warnings))))
         outcomes = (result.outcome, ended, Outcome.FAILED)
         return replace(result, outcome=next(one for one in outcomes if one.bad), message=message)
