@@ -636,10 +636,10 @@ macro(_pluginkit_check_arguments)
     endif()
     if(_flags MATCHES "PLUGINKIT_(TRT_LAYOUT|SECONDARY)")
         message(FATAL_ERROR "${_where}: CMAKE_CXX_FLAGS defines PLUGINKIT_TRT_LAYOUT or PLUGINKIT_SECONDARY; the library holds "
-            "both layouts and sets them itself. Leave it out.")
+            "several layouts and sets them itself. Leave it out.")
     endif()
     if(_flags MATCHES "-fvisibility=(default|protected)")
-        message(FATAL_ERROR "${_where}: CMAKE_CXX_FLAGS sets ${CMAKE_MATCH_0}, and the two layouts of a class can share a library "
+        message(FATAL_ERROR "${_where}: CMAKE_CXX_FLAGS sets ${CMAKE_MATCH_0}, and several layouts of a class can share a library "
             "only with -fvisibility=hidden. Leave it out.")
     endif()
 endmacro()

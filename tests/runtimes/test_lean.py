@@ -125,7 +125,7 @@ def test_a_library_of_the_other_layout(
     with pytest.raises(CheckFailed, match="compiled for the layout of another major version") as caught:
         lean.open(library, manifest, lean=which)
     assert "No creator returned" in caught.value.message, "NVIDIA's own words"
-    assert "make both layouts" in caught.value.hint
+    assert "make both TensorRT 10's and 11's" in caught.value.hint
 
 
 @pytest.mark.compile

@@ -27,7 +27,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     (
         r"No creator returned by getPluginCreators",
         "has no creator for this TensorRT: it was compiled for the layout of another major version",
-        "Build it with `pluginkit build` or pluginkit_add_plugin(), which make both layouts.",
+        "Build it with `pluginkit build` or pluginkit_add_plugin(), which make both TensorRT 10's and 11's.",
     ),
     (
         r"plugin creator of (\S+) exists already",
