@@ -95,3 +95,14 @@ def majors() -> str:
     """The major versions for a sentence: `8, 10 or 11`."""
     *first, last = sorted(NUMBERS)
     return f"{', '.join(map(str, first))} or {last}"
+
+
+def table() -> list[str]:
+    """The rows as docs/extending/layout.md has them, in Markdown."""
+    head = "| TensorRT | elements of Dims | a registry hands over | a library's creators come by | not there |"
+    rows = [
+        f"| {one.serves} | {one.dimension} | {one.creator} | {one.loading} | "
+        f"{', '.join([*([] if one.has_v3 else ['IPluginV3']), *sorted(kind.short for kind in one.lacks)]) or '-'} |"
+        for one in LAYOUTS
+    ]
+    return [head, "| --- | --- | --- | --- | --- |", *rows]

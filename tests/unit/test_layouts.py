@@ -100,6 +100,9 @@ def test_only_headers_and_faces_branch() -> None:
 def test_the_page_counts_the_files_of_a_new_layout() -> None:
     """docs/extending/layout.md names each file that a layout stands in, and no other."""
     page = (ROOT / "docs" / "extending" / "layout.md").read_text(encoding="utf-8")
+    assert "\n".join(layouts.table()) in page, (
+        "python -c 'from pluginkit import layouts; print(*layouts.table(), sep=chr(10))'"
+    )
     listed = set(re.findall(r"^\d+\. `([^`]+)`", page, re.MULTILINE))
     recorded = {name for name in listed if "VERSION" in name}
     assert all((ROOT / name).exists() for name in listed - recorded), listed
