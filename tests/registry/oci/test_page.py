@@ -87,7 +87,10 @@ def test_the_page_is_followed(
 
     publisher = machine("publisher")
     monkeypatch.chdir(scale_project)
-    follow(pack.replace("1.0.0\n", f"1.0.0 -o {publisher}\n", 1).replace(" scale-", f" {publisher}/scale-"), place)
+    follow(
+        pack.replace("--cpu-only\n", f"--cpu-only -o {publisher}\n", 1).replace(" scale-", f" {publisher}/scale-"),
+        place,
+    )
     monkeypatch.chdir(publisher)
     write_key(make_key)
     follow(publish, place)
