@@ -1,7 +1,7 @@
 """The whole TensorRT 8.5 from PyPI, for a GPU machine without a network.
 
-    tools/real_tensorrt.py pack OUT --python /usr/lib/python3.10-prefix   # here: OUT/part-00 ..., OUT/DIGESTS
-    tools/real_tensorrt.py unpack OUT /opt/tensorrt8                      # there: prints what to export
+    python3 tools/real_tensorrt.py pack OUT --python PREFIX         # here: OUT/part-00 ..., OUT/DIGESTS
+    python3 tools/real_tensorrt.py unpack OUT /opt/tensorrt8        # there: prints what to export
 
 PyPI's tensorrt 8.5.3.1 is builder, parser, runtime and plugin library, for CPython up to 3.10; the GPU machine needs
 nothing of that. The plugin library is linked to cuBLAS 11 and cuDNN 8. With `--cublas` their place is taken by
@@ -104,7 +104,7 @@ def pack(out: Path, python: Path, size: int, *, cublas: bool) -> None:
         parts = [*split(archive, out, size)]
     lines = [f"{digest(part)}  {part.name}\n" for part in parts]
     (out / DIGESTS).write_text("".join(lines), encoding="utf-8")
-    say(f"{len(parts)} parts in {out}. Next, there: tools/real_tensorrt.py unpack {out} /opt/tensorrt8")
+    say(f"{len(parts)} parts in {out}. Next, there: python3 tools/real_tensorrt.py unpack {out} /opt/tensorrt8")
 
 
 def stand_in(folder: Path, cublas: Path | None) -> None:

@@ -28,7 +28,8 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     names = {symbol.name for symbol in facts.exports}
     gives = {one.creators_by for one in layouts.LAYOUTS}
     missing = [] if gives & names else [layouts.LAYOUTS[0].creators_by]
-    missing += [name for name in ("setLoggerFinder",) if name not in names]
+    if "setLoggerFinder" not in names:
+        missing.append("setLoggerFinder")
     if missing:
         yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.", _ENTRY, "B3")
     # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
