@@ -33,6 +33,9 @@ BINDINGS = {"bindings10": "tensorrt-cu12-bindings==10.16.1.11", "bindings11": "t
 TESTED = ("html", "model", "pytest")
 """The extras that tests use, besides rtx, which the demo uses too."""
 
+RTX_BUILT_WITH = ("setuptools>=61", "wheel")
+"""What tensorrt-rtx's two sdists ask for; with it here, pip makes no environment to build each of them in."""
+
 COMPILED = (
     "CMakeLists.txt", "native/*", "pluginkit/_native.pyi", "pluginkit/layouts.py", "pluginkit/cuda_cpu/runtime/*",
     "pluginkit/include/*.h", "pluginkit/include/pluginkit/*.h", "pluginkit/include/pluginkit/cpu/*",
@@ -54,7 +57,10 @@ def main(folder: Path, *, demo: bool) -> None:
         follow(pip(python, "pluginkit's old name", "uninstall", "--yes", "pluginkit"))
     needed = [*project["project"]["dependencies"]]
     tools = [one for one in needed if one.startswith(("cmake", "ninja"))]
-    follow(pip(python, "what compiles pluginkit", "install", *project["build-system"]["requires"], *tools))
+    follow(
+        pip(python, "what compiles pluginkit", "install", *project["build-system"]["requires"]),
+        pip(python, "CMake, Ninja and setuptools", "install", *tools, *RTX_BUILT_WITH),  # they share no dependency
+    )
     extras = project["project"]["optional-dependencies"]
     if not demo:
         needed += [*(one for name in TESTED for one in extras[name]), *project["dependency-groups"]["dev"]]
@@ -63,13 +69,8 @@ def main(folder: Path, *, demo: bool) -> None:
         taken = f"--config-settings=cmake.define.PLUGINKIT_PREBUILT={prebuilt(Path(scratch), python)}"
         options = ["--no-build-isolation", "--no-deps", taken, "--editable", str(ROOT)]
         compiled = pip(python, "pluginkit's compiled part", "install", "--verbose", *options)
-        try:
-            follow(compiled, pip(python, "packages", "install", *needed, *extras["rtx"]))
-        except NoWheel as error:
-            if not any(one in str(error) for one in extras["rtx"]):
-                raise
-            skip("TensorRT-RTX", error)
-            follow(compiled, pip(python, "packages", "install", *needed))
+        rtx = pip(python, "TensorRT-RTX", "install", "--no-build-isolation", *extras["rtx"])
+        follow(compiled, pip(python, "packages", "install", *needed), optional=rtx)
     if not demo:
         for name, requirement in LEAN.items():
             with skipped_without_wheel(requirement):
@@ -246,12 +247,13 @@ EVERY = 4.0
 """Seconds between two lines where there is no terminal."""
 
 
-def follow(*steps: Step) -> None:
+def follow(*needed: Step, optional: Step | None = None) -> None:
     """Show what programs do until all have ended: on a terminal one line that changes, elsewhere a line now and then.
 
     Raises:
-        NoWheel: pip found no release that fits for this Python; what else runs goes on.
+        NoWheel: pip found no release that fits for this Python, of what is needed; what else runs goes on.
     """
+    steps = [*needed, *([optional] if optional else [])]
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 1
     ended: list[Step] = []
@@ -267,8 +269,13 @@ def follow(*steps: Step) -> None:
             if terminal:
                 print(f"\r{'':<{width}}\r", end="", flush=True)
             ended.append(one)
-            one.check()
-            say(f"{one.name}: {one.seconds():.0f} s")
+            try:
+                one.check()
+                say(f"{one.name}: {one.seconds():.0f} s")
+            except NoWheel as error:
+                if one is not optional:
+                    raise
+                skip(one.name, error)
 
 
 def pip(python: Path, name: str, *args: str) -> Step:

@@ -93,7 +93,7 @@ def installed(setup_venv: ModuleType, folder: Path, *, demo: bool) -> set[str]:
     python.chmod(0o755)
     setup_venv.main(folder, demo=demo)
     words = (folder / "words").read_text().splitlines()
-    return {canonicalize_name(Requirement(one).name) for one in words if re.match(r"[a-z_A-Z0-9]+.*[<>=]", one)}
+    return {canonicalize_name(Requirement(one).name) for one in words if re.match(r"[a-z_A-Z0-9]+.*[<>=]|wheel", one)}
 
 
 def test_the_demo_gets_what_it_uses_and_nothing_else(
@@ -104,7 +104,7 @@ def test_the_demo_gets_what_it_uses_and_nothing_else(
     monkeypatch.setattr(setup_venv, "install_into", lambda _, folder, *words: beside.append(folder.name))
     project = setup_venv.pyproject(Path(sys.executable))
     used = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    used += project["project"]["optional-dependencies"]["rtx"]
+    used += [*project["project"]["optional-dependencies"]["rtx"], *setup_venv.RTX_BUILT_WITH]
     names = {canonicalize_name(Requirement(one).name) for one in used}
     demo = installed(setup_venv, tmp_path / "demo", demo=True)
     assert demo == names
@@ -174,6 +174,32 @@ def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
     assert not (tmp_path / "lean10" / ".requirement").exists()  # another set-up tries again
     with pytest.raises(setup_venv.NoWheel):  # main makes an error of it where it isn't NVIDIA's
         setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))
+
+
+@pytest.mark.parametrize("lacking", ["tensorrt_rtx_cu13_bindings==1.7.1.116", "numpy>=1.26"])
+def test_only_tensorrt_rtx_may_have_no_wheel(
+    setup_venv: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lacking: str,
+) -> None:
+    monkeypatch.setattr(setup_venv, "prebuilt", lambda *_: "")
+    asked = "tensorrt-rtx" if "rtx" in lacking else "numpy"
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\ncase "$*" in *{asked}*)\n'
+        f"sleep 1; echo 'ERROR: No matching distribution found for {lacking}'; exit 1;; esac\n"
+    )
+    python.chmod(0o755)
+    if asked == "numpy":
+        with pytest.raises(setup_venv.NoWheel, match="numpy"):
+            setup_venv.main(tmp_path, demo=True)
+    else:
+        setup_venv.main(tmp_path, demo=True)
+        assert "skipped: TensorRT-RTX has no wheel for" in capsys.readouterr().out
+    assert (tmp_path / ".demo").exists() == (asked != "numpy")
 
 
 def test_another_failure_of_pip_is_no_reason_to_skip(setup_venv: ModuleType, tmp_path: Path) -> None:
