@@ -1,8 +1,8 @@
 """How this pluginkit was installed: its distribution, and the commands that install what it lacks, or install it again.
 
 The distribution is called what pyproject.toml says, and the package `pluginkit`: the metadata of what is installed is
-where the name comes from. Imports nothing of pluginkit and, but in functions, nothing that takes time: `import pluginkit`
-comes before the command's own first line, and until that Ctrl-C has a traceback.
+where the name comes from. Imports nothing of pluginkit and, but in functions, nothing that takes time: the command's
+first line comes after `import pluginkit`, and until then Ctrl-C has a traceback.
 """
 
 from __future__ import annotations
