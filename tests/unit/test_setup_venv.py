@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -132,6 +134,24 @@ def test_set_up_and_cmake_have_the_same_digest_of_what_is_compiled(setup_venv: M
         pytest.skip("pluginkit is not installed from this checkout")
     _, sources = (paths.built_dir() / "compiled.txt").read_text().split()
     assert sources == setup_venv.digest(setup_venv.ROOT), "set-up was not run after a change: make setup"
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("same", [True, False])
+def test_what_is_compiled_goes_into_a_wheel_of_the_same_sources_alone(
+    setup_venv: ModuleType, tmp_path: Path, same: bool
+) -> None:
+    (tmp_path / "made/pluginkit").mkdir(parents=True)
+    sources = setup_venv.digest(setup_venv.ROOT) if same else "0" * 64
+    (tmp_path / "made/pluginkit/compiled.txt").write_text(f"12.2.0 {sources}\n")
+    command = ["cmake", "-S", setup_venv.ROOT, "-B", tmp_path / "build", "-G", "Ninja", "-DSKBUILD_PROJECT_VERSION=1"]
+    given = f"-DPLUGINKIT_PREBUILT={tmp_path / 'made'}"
+    done = subprocess.run(
+        [*command, given], check=False, capture_output=True, text=True,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert (done.returncode == 0) is same, done.stderr
+    assert ("was not made of the sources in" in " ".join(done.stderr.split())) is not same
 
 
 @pytest.mark.parametrize("wrong", ["nothing", "sources", "compiler", "module", "python"])
