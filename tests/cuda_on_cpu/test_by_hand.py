@@ -251,7 +251,8 @@ def test_kernels_touch_nothing_behind_their_tensors(tmp_path: Path, text: str, s
     selections by a block, and by two kernels, of which the first leaves the second what it needs."""
     source, program = tmp_path / "kernels.cu", tmp_path / "kernels"
     source.write_text(text, encoding="utf-8")
-    done = _tool("-O1", "-g", f"-fsanitize={sanitizer}", f"-I{include_dir()}", "-o", program, source)
+    # -O0: the accesses are those of the sources, and nearly all of the time is the compiler's.
+    done = _tool("-O0", "-g", f"-fsanitize={sanitizer}", f"-I{include_dir()}", "-o", program, source)
     assert done.ok, done.stderr
     ran = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
