@@ -1,0 +1,89 @@
+"""The registry, the ONNX parser, and engines that are loaded; those of the registry need no GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorrt as trt
+from onnx import TensorProto, helper
+
+from .engine import LOG, REGISTRY, Network, control, copying, creator_of, loaded, registry_address
+from .flow import model, node
+from .plugin import Creator, Setup, register
+
+
+@control
+def registry_namespace() -> str:
+    creator_of(Setup(), cuda=False, namespace=b"acme")
+    found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in ("acme", "")]
+    return f"registered under acme; found under acme: {found[0]}, under none: {found[1]}"
+
+
+@control
+def registry_own_namespace() -> str:
+    creator = Creator(Setup(), None)
+    creator.setPluginNamespace(b"acme")
+    register(registry_address(), creator, b"acme")
+    found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in ("acme", "")]
+    return f"found under acme: {found[0]}, under none: {found[1]}"
+
+
+@control
+def registry_again() -> str:
+    creator = creator_of(Setup(), cuda=False)
+    return f"the second time: {register(registry_address(), creator)}"
+
+
+@control
+def registry_methods() -> str:
+    return ", ".join(name for name in dir(REGISTRY) if not name.startswith("_") and name != "error_recorder")
+
+
+@control
+def null_plugin() -> str:
+    creator = REGISTRY.get_plugin_creator("LReLU_TRT", "1", "")
+    field = trt.PluginField("neg_slope", np.array([0.1], np.float32), trt.PluginFieldType.FLOAT32)
+    made = creator.create_plugin("layer", trt.PluginFieldCollection([field]))
+    return f"createPlugin gave {made}"
+
+
+X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])
+
+
+def _unknown(**attributes: str) -> str:
+    creator_of(Setup())
+    made = Network()
+    made.parse(model([helper.make_node("Copying", ["x"], ["y"], "node", **attributes)], [X]))
+    return "parsed"
+
+
+@control
+def parser_namespace() -> str:
+    return _unknown(plugin_version="1", plugin_namespace="nowhere")
+
+
+@control
+def parser_version() -> str:
+    return _unknown(plugin_version="9")
+
+
+@control
+def parser_fields() -> str:
+    creator = creator_of(Setup(fields=["alpha"]))
+    said = []
+    for what, fields in (("none", {}), ("unknown", {"beta": 1.0}), ("other type", {"alpha": 1}), ("list", {"alpha": [1.0, 2.0]})):
+        creator.given = ["not created"]
+        Network().parse(model([node("Copying", "x", "y", **fields)], [X]))
+        said.append(f"{what}: {', '.join(creator.given) or '-'}")
+    return "; ".join(said)
+
+
+@control
+def engine_without_creator() -> str:
+    creator_of(Setup())
+    made = Network()
+    made.output(made.plugin(copying(), made.input("x", (2, 4))).get_output(0), "y")
+    engine = made.build()
+    REGISTRY.deregister_creator(REGISTRY.get_plugin_creator("Copying", "1", ""))
+    LOG.errors.clear()
+    loaded(engine)
+    return "loaded"
