@@ -1,5 +1,5 @@
-// Calls a copying plugin (tests/gpu/controls8/plugin.py) as C++ does, by the classes of layout 8. Each function gives the
-// number of the first statement that doesn't hold, or 0.
+// Calls a copying plugin (tests/gpu/controls8/plugin.py) as C++ does, by the classes of layout 8. Each function gives
+// the number of the first statement that doesn't hold, or 0.
 
 #include <NvInfer.h>
 

@@ -11,7 +11,7 @@ import pytest
 
 import pluginkit
 from tests.compilers import default_cxx
-from tests.gpu.controls8 import plugin
+from tests.gpu.controls8 import layout, plugin
 
 from .conftest import STRICT
 
@@ -40,12 +40,12 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.mark.parametrize("kind", ["dynamic", "ioext", "ext"])
 def test_cpp_calls_it(kind: str, caller: ctypes.CDLL) -> None:
-    setup = plugin.Setup(kind, ("HALF",), plugin.CHW4, workspace=256, initialize=7, fields=["alpha"])
+    setup = plugin.Setup(kind, ("HALF",), layout.CHW4, workspace=256, initialize=7, fields=["alpha"])
     creator = plugin.Creator(setup, Memory())
     source, target = bytes(range(PADDED)), ctypes.create_string_buffer(PADDED + 1)
     before = len(plugin.CALLS)
     line = getattr(caller, kind)(ctypes.c_void_p(creator.address), source, target)
-    assert not plugin.ERRORS, plugin.ERRORS[0]
+    assert not layout.ERRORS, layout.ERRORS[0]
     assert line == 0, SOURCE.read_text().splitlines()[line - 1]
     assert target.raw == source + b"\0"
     (configured,) = plugin.calls("configurePlugin", before)

@@ -46,7 +46,7 @@ def here(name: str) -> str:
     """What a control sees, in this process."""
     from . import batch, flow, int8, registry, shapes  # noqa: F401
     from .engine import CONTROLS, Refused
-    from .plugin import ERRORS
+    from .layout import ERRORS
 
     try:
         answer = CONTROLS[name]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorrt as trt
 
-from .engine import LOG, EXPLICIT, Network, compared, control, copying, creator_of, data, driver, loaded, run
+from .engine import EXPLICIT, LOG, Network, compared, control, copying, creator_of, data, driver, loaded, run
 from .plugin import CALLS, Setup, calls
 
 IMAGE = (4, 8, 8)
@@ -78,8 +78,10 @@ def _broadcast(flags: int) -> str:
     shape = (2, *IMAGE) if flags else IMAGE
     made.output(made.plugin(copying(), made.input("x", shape), made.constant(np.zeros(shape))).get_output(0), "y")
     made.build()
-    asked = sorted({call.value for call in calls("canBroadcastInputAcrossBatch")})
     told = [int(one) for one in calls("configurePlugin")[-1].value["broadcast"]]
+    if flags:
+        return f"inputIsBroadcast {told}"
+    asked = sorted({call.value for call in calls("canBroadcastInputAcrossBatch")})
     return f"canBroadcastInputAcrossBatch {asked}, inputIsBroadcast {told}"
 
 

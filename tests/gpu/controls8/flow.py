@@ -153,7 +153,9 @@ def onnx_if_in_loop() -> str:
 def onnx_scan() -> str:
     values = [_value("s", FLOAT, [4]), _value("e", FLOAT, [4])], [_value("s2", FLOAT, [4]), _value("o", FLOAT, [4])]
     nodes = [helper.make_node("Add", ["s", "e"], ["t"]), _gelu("t", "s2"), helper.make_node("Identity", ["s2"], ["o"])]
-    scan = helper.make_node("Scan", ["zeros", "x"], ["last", "y"], "scan", body=_body(nodes, *values), num_scan_inputs=1)
+    scan = helper.make_node(
+        "Scan", ["zeros", "x"], ["last", "y"], "scan", body=_body(nodes, *values), num_scan_inputs=1
+    )
     return _parsed(model([scan], [_value("x", FLOAT, ROWS)], CONSTANTS))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import tensorrt as trt
 
 from .engine import Network, compared, control, copying, creator_of, data, driver, loaded, run
-from .plugin import CALLS, CHW4, CHW32, HWC8, LANES, Setup, calls
+from .layout import CHW4, CHW32, HWC8, LANES
+from .plugin import CALLS, Setup, calls
 
 WIDTH = 3.0
 """Of each dynamic range; a step is WIDTH / 127."""

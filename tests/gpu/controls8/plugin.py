@@ -6,71 +6,30 @@ So a control needs no compiler. tests/host/test_copying_plugin.py has C++ call i
 from __future__ import annotations
 
 import ctypes
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from ctypes import c_bool, c_char, c_char_p, c_float, c_int32, c_size_t, c_uint64, c_void_p
+from collections.abc import Sequence
+from ctypes import c_bool, c_char, c_int32, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import count
+from typing import Any
 
-TYPES = ("FLOAT", "HALF", "INT8", "INT32", "BOOL")
-SIZES = (4, 2, 1, 4, 1)
-FIELD_TYPES = ("FLOAT16", "FLOAT32", "FLOAT64", "INT8", "INT16", "INT32", "CHAR", "DIMS", "UNKNOWN")
-LINEAR, CHW2, HWC8, CHW4, CHW16, CHW32 = range(6)
-LANES = {CHW2: 2, HWC8: 8, CHW4: 4, CHW16: 16, CHW32: 32}
-"""Channels of a vector, by format."""
-KINDS = {"ext": 1, "ioext": 2, "dynamic": 3}
-"""IPluginV2Ext, IPluginV2IOExt and IPluginV2DynamicExt: their nvinfer1::PluginVersion."""
-VERSION = 8503
-
-
-class Dims(ctypes.Structure):
-    """nvinfer1::Dims32."""
-
-    _fields_: ClassVar = [("count", c_int32), ("d", c_int32 * 8)]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.d[: max(self.count, 0)])
-
-
-class Desc(ctypes.Structure):
-    """nvinfer1::PluginTensorDesc."""
-
-    _fields_: ClassVar = [("dims", Dims), ("type", c_int32), ("format", c_int32), ("scale", c_float)]
-
-    @property
-    def nbytes(self) -> int:
-        """Of the tensor, with the lanes that are no channel."""
-        dims = [*self.dims]
-        if lanes := LANES.get(self.format):
-            dims[-3] = -(-dims[-3] // lanes) * lanes
-        count = 1
-        for one in dims:
-            count *= one
-        return count * SIZES[self.type]
-
-
-class DynamicDesc(ctypes.Structure):
-    """nvinfer1::DynamicPluginTensorDesc."""
-
-    _fields_: ClassVar = [("desc", Desc), ("min", Dims), ("max", Dims)]
-
-
-class DimsExprs(ctypes.Structure):
-    """nvinfer1::DimsExprs."""
-
-    _fields_: ClassVar = [("count", c_int32), ("d", c_void_p * 8)]
-
-
-class Field(ctypes.Structure):
-    """nvinfer1::PluginField."""
-
-    _fields_: ClassVar = [("name", c_char_p), ("data", c_void_p), ("type", c_int32), ("length", c_int32)]
-
-
-class Fields(ctypes.Structure):
-    """nvinfer1::PluginFieldCollection."""
-
-    _fields_: ClassVar = [("count", c_int32), ("fields", ctypes.POINTER(Field))]
+from .layout import (
+    CREATOR,
+    FIELD_TYPES,
+    KINDS,
+    LINEAR,
+    METHODS,
+    TYPES,
+    VERSION,
+    Desc,
+    Dims,
+    DimsExprs,
+    DynamicDesc,
+    Field,
+    Fields,
+    object_of,
+    table_of,
+    text,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,12 +54,9 @@ class Call:
     value: Any = None
 
 
+_NUMBERS = count()
 CALLS: list[Call] = []
 """All calls so far."""
-ERRORS: list[str] = []
-"""Exceptions in methods, which TensorRT can't see."""
-_KEPT: list[Any] = []
-_OBJECTS: dict[int, Any] = {}
 
 
 def calls(method: str, since: int = 0) -> list[Call]:
@@ -131,12 +87,6 @@ class Setup:
     keep: bool = False
 
 
-def _text(value: bytes) -> int:
-    buffer = ctypes.create_string_buffer(value)
-    _KEPT.append(buffer)
-    return ctypes.addressof(buffer)
-
-
 def _array(kind: Any, address: int | None, count: int) -> list[Any]:
     return list((kind * count).from_address(address)) if address and count else []
 
@@ -155,10 +105,10 @@ class Copying:
 
     def __init__(self, setup: Setup, driver: Any) -> None:
         self.setup, self.driver = setup, driver
-        self.number = len(_OBJECTS)
+        self.number = next(_NUMBERS)
         self.inputs: list[Desc] = []
-        self.ns = _text(b"")
-        self.address = _object(self, _vtable(_METHODS, KINDS[setup.kind]))
+        self.ns = text(b"")
+        self.address = object_of(self, table_of(METHODS, KINDS[setup.kind]))
 
     def note(self, method: str, tensors: Sequence[Any] = (), value: Any = None) -> None:
         """Keep a call."""
@@ -168,10 +118,10 @@ class Copying:
         return KINDS[self.setup.kind] << 24 | VERSION
 
     def getPluginType(self) -> int:
-        return _text(b"Copying")
+        return text(b"Copying")
 
     def getPluginVersion(self) -> int:
-        return _text(b"1")
+        return text(b"1")
 
     def getNbOutputs(self) -> int:
         return 1
@@ -252,7 +202,7 @@ class Copying:
         return other.address
 
     def setPluginNamespace(self, name: bytes) -> None:
-        self.ns = _text(name or b"")
+        self.ns = text(name or b"")
 
     def getPluginNamespace(self) -> int:
         return self.ns
@@ -305,21 +255,21 @@ class Creator:
 
     def __init__(self, setup: Setup, driver: Any) -> None:
         self.setup, self.driver = setup, driver
-        self.ns = _text(b"")
+        self.ns = text(b"")
         array = (Field * max(len(setup.fields), 1))(*(Field(name.encode(), None, 1, 1) for name in setup.fields))
         self.listed = Fields(len(setup.fields), array)
         self.given: list[str] = []
         """The fields of the last createPlugin: name, type and length."""
-        self.address = _object(self, _vtable(_CREATOR, 0))
+        self.address = object_of(self, table_of(CREATOR, 0))
 
     def getTensorRTVersion(self) -> int:
         return VERSION
 
     def getPluginName(self) -> int:
-        return _text(b"Copying")
+        return text(b"Copying")
 
     def getPluginVersion(self) -> int:
-        return _text(b"1")
+        return text(b"1")
 
     def getFieldNames(self) -> int:
         return ctypes.addressof(self.listed)
@@ -338,97 +288,10 @@ class Creator:
         return made.address
 
     def setPluginNamespace(self, name: bytes) -> None:
-        self.ns = _text(name or b"")
+        self.ns = text(name or b"")
 
     def getPluginNamespace(self) -> int:
         return self.ns
 
     def gone(self) -> None:
         """The destructors."""
-
-
-P, I, B, Z, S = c_void_p, c_int32, c_bool, c_size_t, c_char_p
-_Method = tuple[str, Any, Sequence[Any]]
-_METHODS: Mapping[int, Sequence[_Method]] = {
-    # The slots of IPluginV2Ext, then those that the two classes made of it add; a result in memory comes first.
-    1: (
-        ("getTensorRTVersion", I, ()), ("getPluginType", P, ()), ("getPluginVersion", P, ()), ("getNbOutputs", I, ()),
-        ("getOutputDimensions", P, ("result", I, P, I)), ("supportsFormat", B, (I, I)),
-        ("configureWithFormat", None, (P, I, P, I, I, I, I)), ("initialize", I, ()), ("terminate", None, ()),
-        ("getWorkspaceSize", Z, (I,)), ("enqueue", I, (I, P, P, P, P)), ("getSerializationSize", Z, ()),
-        ("serialize", None, (P,)), ("destroy", None, ()), ("clone", P, ()), ("setPluginNamespace", None, (S,)),
-        ("getPluginNamespace", P, ()), ("gone", None, ()), ("gone", None, ()), ("getOutputDataType", I, (I, P, I)),
-        ("isOutputBroadcastAcrossBatch", B, (I, P, I)), ("canBroadcastInputAcrossBatch", B, (I,)),
-        ("configurePlugin_ext", None, (P, I, P, I, P, P, P, P, I, I)), ("attachToContext", None, (P, P, P)),
-        ("detachFromContext", None, ()),
-    ),
-    2: (("configurePlugin", None, (P, I, P, I)), ("supportsFormatCombination", B, (I, P, I, I))),
-    3: (
-        ("getOutputDimensions_dynamic", P, ("result", I, P, I, P)), ("supportsFormatCombination", B, (I, P, I, I)),
-        ("configurePlugin", None, (P, I, P, I)), ("getWorkspaceSize_dynamic", Z, (P, I, P, I)),
-        ("enqueue_dynamic", I, (P, P, P, P, P, P)),
-    ),
-}  # fmt: skip
-_CREATOR: Mapping[int, Sequence[_Method]] = {
-    1: (
-        ("getTensorRTVersion", I, ()), ("getPluginName", P, ()), ("getPluginVersion", P, ()), ("getFieldNames", P, ()),
-        ("createPlugin", P, (S, P)), ("deserializePlugin", P, (S, P, Z)), ("setPluginNamespace", None, (S,)),
-        ("getPluginNamespace", P, ()), ("gone", None, ()), ("gone", None, ()),
-    )
-}  # fmt: skip
-_VTABLES: dict[tuple[int, int], Any] = {}
-
-
-def _vtable(methods: Mapping[int, Sequence[_Method]], kind: int) -> Any:
-    """The table of a class: the slots of IPluginV2Ext or of a creator, then the class's own."""
-    key = (id(methods), kind)
-    if key not in _VTABLES:
-        rows = [*methods[1], *(methods[kind] if kind > 1 else ())]
-        functions = [_function(*row) for row in rows]
-        _KEPT.append(functions)
-        # Before the slots stand the offset to the whole object and the class's type, which pybind11 asks for.
-        slots = (ctypes.cast(one, c_void_p).value for one in functions)
-        _VTABLES[key] = (c_void_p * (2 + len(rows)))(0, _type_info(), *slots)
-    return _VTABLES[key]
-
-
-def _type_info() -> int:
-    """The std::type_info of a class without bases."""
-    base = c_char.in_dll(ctypes.CDLL("libstdc++.so.6"), "_ZTVN10__cxxabiv117__class_type_infoE")
-    made = (c_void_p * 2)(ctypes.addressof(base) + 2 * ctypes.sizeof(c_void_p), _text(b"7Copying"))
-    _KEPT.append(made)
-    return ctypes.addressof(made)
-
-
-def _function(name: str, result: Any, arguments: Sequence[Any]) -> Any:
-    returned = bool(arguments) and arguments[0] == "result"
-
-    def method(first: int, *rest: Any) -> Any:
-        # The result's address comes before `this`.
-        this, given = (rest[0], (first, *rest[1:])) if returned else (first, rest)
-        try:
-            call: Callable[..., Any] = getattr(_OBJECTS[this], name)
-            return call(*given)
-        except Exception:  # noqa: BLE001 (nothing may leave a function that C++ calls)
-            ERRORS.append(traceback.format_exc())
-            return None if result is None else result().value
-
-    types = (c_void_p, c_void_p, *arguments[1:]) if returned else (c_void_p, *arguments)
-    return ctypes.CFUNCTYPE(result, *types)(method)
-
-
-def _object(owner: Any, table: Any) -> int:
-    """The C++ object of a Python one: a pointer to its table."""
-    pointer = c_void_p(ctypes.addressof(table) + 2 * ctypes.sizeof(c_void_p))
-    address = ctypes.addressof(pointer)
-    _KEPT.append(pointer)
-    _OBJECTS[address] = owner
-    return address
-
-
-def register(registry: int, creator: Creator, namespace: bytes = b"") -> bool:
-    """What registerCreator of a registry at an address says."""
-    table = c_void_p.from_address(registry).value
-    slot = c_void_p.from_address(table or 0).value
-    function = ctypes.CFUNCTYPE(c_bool, c_void_p, c_void_p, c_char_p)(slot or 0)
-    return bool(function(registry, creator.address, namespace))

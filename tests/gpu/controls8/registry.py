@@ -8,29 +8,26 @@ from onnx import TensorProto, helper
 
 from .engine import LOG, REGISTRY, Network, control, copying, creator_of, loaded, registry_address
 from .flow import model, node
-from .plugin import Creator, Setup, register
+from .layout import register
+from .plugin import Creator, Setup
 
 
 @control
 def registry_namespace() -> str:
-    creator_of(Setup(), cuda=False, namespace=b"acme")
-    found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in ("acme", "")]
-    return f"registered under acme; found under acme: {found[0]}, under none: {found[1]}"
-
-
-@control
-def registry_own_namespace() -> str:
-    creator = Creator(Setup(), None)
-    creator.setPluginNamespace(b"acme")
-    register(registry_address(), creator, b"acme")
-    found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in ("acme", "")]
-    return f"found under acme: {found[0]}, under none: {found[1]}"
+    said = []
+    for what, own, given in (("without a namespace of its own", b"", b"one"), ("with", b"two", b"two")):
+        creator = Creator(Setup(), None)
+        creator.setPluginNamespace(own)
+        register(registry_address(), creator.address, given)
+        found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in (given.decode(), "")]
+        said.append(f"{what}: found under it {found[0]}, under none {found[1]}")
+    return "; ".join(said)
 
 
 @control
 def registry_again() -> str:
-    creator = creator_of(Setup(), cuda=False)
-    return f"the second time: {register(registry_address(), creator)}"
+    creator = Creator(Setup(), None)
+    return ", then ".join(str(register(registry_address(), creator.address)) for _ in range(2))
 
 
 @control
@@ -70,7 +67,12 @@ def parser_version() -> str:
 def parser_fields() -> str:
     creator = creator_of(Setup(fields=["alpha"]))
     said = []
-    for what, fields in (("none", {}), ("unknown", {"beta": 1.0}), ("other type", {"alpha": 1}), ("list", {"alpha": [1.0, 2.0]})):
+    for what, fields in (
+        ("none", {}),
+        ("unknown", {"beta": 1.0}),
+        ("other type", {"alpha": 1}),
+        ("list", {"alpha": [1.0, 2.0]}),
+    ):
         creator.given = ["not created"]
         Network().parse(model([node("Copying", "x", "y", **fields)], [X]))
         said.append(f"{what}: {', '.join(creator.given) or '-'}")
