@@ -15,9 +15,7 @@ from pluginkit.runtimes.tensorrt.behaviours import BEHAVIOURS
 pytestmark = [pytest.mark.real_tensorrt, pytest.mark.xdist_group("gpu")]
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHOUT_GPU = {
-    name for one in BEHAVIOURS.values() for name in one.controls if name.startswith(("registry_", "null_"))
-}
+WITHOUT_GPU = {name for one in BEHAVIOURS.values() for name in one.controls if name.startswith(("registry_", "null_"))}
 """Controls that ask the registry alone."""
 CONTROLS = [
     pytest.param(one.id, name, marks=() if name in WITHOUT_GPU else pytest.mark.gpu)
