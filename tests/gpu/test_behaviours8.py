@@ -39,5 +39,6 @@ def answers(*names: str) -> dict[str, str]:
 @pytest.mark.parametrize(("row", "control"), CONTROLS)
 def test_tensorrt_does_what_the_row_says(row: str, control: str) -> None:
     one = BEHAVIOURS[row]
-    answer = answers(*sorted(WITHOUT_GPU))[control] if control in WITHOUT_GPU else answers()[control]
-    assert one.shown_by(answer), f"the row {row} says: {one.refused or one.seen}\n{control} saw: {answer}"
+    seen = answers(*sorted(WITHOUT_GPU)) if control in WITHOUT_GPU else answers()
+    says = f"the row {row} of TensorRT 8.5.3 says: {one.refused or one.seen}"
+    assert one.shown_by(seen[control]), f"{says}\nTensorRT {seen['TensorRT']}, {control}: {seen[control]}"

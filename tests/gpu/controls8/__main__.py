@@ -16,13 +16,14 @@ TIMEOUT = 300
 
 
 def main(names: Sequence[str]) -> int:
-    """All controls, or those of these names: each in a process of its own, and its answer on a line as JSON."""
+    """All controls, or those of these names, each in a process of its own: the version and the answers as JSON lines."""
     from . import batch, flow, int8, registry, shapes  # noqa: F401 (they add their controls)
-    from .engine import CONTROLS
+    from .engine import CONTROLS, trt
 
     if unknown := [name for name in names if name not in CONTROLS]:
         print(f"error: no control {', '.join(unknown)}; there are {', '.join(CONTROLS)}", file=sys.stderr)
         return 2
+    print(json.dumps({"TensorRT": trt.__version__}), flush=True)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for name, answer in zip(names or CONTROLS, pool.map(_apart, names or CONTROLS), strict=True):
             print(json.dumps({name: answer}), flush=True)
@@ -35,10 +36,12 @@ def _apart(name: str) -> str:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
         return f"no answer in {TIMEOUT} s"
+    if done.returncode:
+        print(f"{name}: {done.stderr.strip()[-600:]}", file=sys.stderr, flush=True)
     if done.returncode < 0:
         return f"ended by signal {-done.returncode}"
     if done.returncode:
-        return f"failed: {done.stderr.strip()[-600:]}"
+        return f"failed: {done.stderr.strip().splitlines()[-1]}"
     return str(json.loads(done.stdout.splitlines()[-1]))
 
 
