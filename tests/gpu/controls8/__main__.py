@@ -16,7 +16,7 @@ TIMEOUT = 300
 
 
 def main(names: Sequence[str]) -> int:
-    """All controls, or those of these names, each in a process of its own: the version and the answers as JSON lines."""
+    """All controls, or those of these names, each in a process of its own: version and answers as lines of JSON."""
     from . import batch, flow, int8, registry, shapes  # noqa: F401 (they add their controls)
     from .engine import CONTROLS, trt
 
