@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pluginkit import layouts
-from pluginkit.build import cache, existing, gpus, python_module, toolchain
+from pluginkit.build import cache, existing, gpus, python_module, tensorrt8, toolchain
 from pluginkit.build.artifact import ASKED, TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
 from pluginkit.build.exports import exported
@@ -102,6 +102,12 @@ _ELSEWHERE = (
 )
 
 
+def _found() -> set[int]:
+    """TensorRT's major versions whose headers, or whose runtime of TensorRT 8, are on this machine."""
+    eight = tensorrt8.find()
+    return {*toolchain.sdk_headers(), *([8] if eight and not eight.problem else [])}
+
+
 def _layouts(
     project: Path, asked: Sequence[layouts.LayoutNumber], progress: Progress
 ) -> tuple[layouts.LayoutNumber, ...]:
@@ -110,7 +116,7 @@ def _layouts(
     Raises:
         UsageError: one is asked for that a plugin of the library doesn't fit.
     """
-    wanted = asked or toolchain.sdk_headers()
+    wanted = asked or _found()
     held = []
     for one in layouts.LAYOUTS:
         if one.by_default:

@@ -74,19 +74,37 @@ symbols = { n = [5, 6, 7] }
 """
 
 
+MYELIN = "TensorRT's builder: 4: Error Code 4: Myelin (PLUGIN_V2 operation not supported within this graph.)"
+CACHED = {"x": "x", "y": "main_y_raw"}
+"""The names of the plugin's tensors in the network `plain`."""
+
+
 @dataclass
 class Stand:
     """Answers as a session does: right, but for what is in `wrong`."""
 
-    weak: bool = True
+    major: int = 10
     wrong: str = ""
     asked: list[tuple[str, ...]] = field(default_factory=list)
+    version: str = "8.5.3.1"
+    ranges: dict[str, float] = field(default_factory=dict)
+    ranged: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def weak(self) -> bool:
+        return self.major < 11
 
     def build(self, network: Network, how: str = "") -> BuildVerdict:
         self.asked.append(("build", network.id, how))
         return BuildVerdict("refused" if self.wrong == f"build {network.id}" else "built", "said")
 
     def build_weak(self, network: Network, weak: Any) -> BuildVerdict:
+        if weak.batches:
+            self.ranges = {"x": max(float(np.abs(one["x"]).max()) for one in weak.batches)}
+            self.ranges["y"] = 2 * self.ranges["x"]
+        if weak.cache:
+            assert weak.cache.startswith(b"TRT-8503")
+        self.ranged = weak.input_scales if weak.kind == "int8-ranges" else {}
         return self.build(network, weak.kind)
 
     def build_shapes(self, network: Network) -> BuildVerdict:
@@ -99,6 +117,34 @@ class Stand:
         if self.wrong == "refuse":
             raise CheckFailed("TensorRT refuses shape [2]")
         return Ran({name: want.astype(np.float32) for name, want in case.expected.items()}, -1)
+
+    def both(self, network: Network, cases: list[Case]) -> list[dict[str, Any]]:
+        self.asked.append(("both", network.id, *(case.profile for case in cases)))
+        more = 1000 if self.wrong == "both" else 0
+        return [{name: np.float32(want + more) for name, want in case.expected.items()} for case in cases]
+
+    def accepts(self, network: Network, profile: int, name: str, dims: tuple[int, ...]) -> bool:
+        _, _, most = network.profiles[profile].shapes[name]
+        return all(size <= limit for size, limit in zip(dims, most, strict=True)) or self.wrong == "beyond"
+
+    def run_in(self, network: Network, case: Case) -> dict[str, list[str]]:
+        assert case.network_id == network.id
+        kind = {"float32": "FP32", "float16": "FP16", "int8": "INT8"}[network.precision.value]
+        told = "FP32" if self.wrong == "types" else kind
+        return {call.node: [f"Row major linear {told} format"] * 2 for call in network.calls}
+
+    def cache(self) -> bytes:
+        scales = {name: np.float32(self.ranges[name] / 127) for name in ("x", "y")}
+        if self.wrong == "range":
+            scales["x"] *= np.float32(1.01)
+        lines = [f"{CACHED[name]}: {scale.tobytes()[::-1].hex()}" for name, scale in scales.items()]
+        return "\n".join(("TRT-8503-MinMaxCalibration", *lines[: 1 if self.wrong == "cache" else 2], "")).encode()
+
+    def build_control(self, network: Network, plugin: str) -> BuildVerdict:
+        self.asked.append(("control", network.id, plugin))
+        if self.wrong == "plugin alone":
+            return BuildVerdict("built", "built")
+        return BuildVerdict("refused", MYELIN)
 
     def shape_values(self, network: Network, case: Case) -> dict[str, Any]:
         more = 1 if self.wrong == "shapes" else 0
@@ -118,24 +164,27 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def verdicts_of(stand: Stand, whole: Plan) -> dict[str, Any]:
-    return {verdict.network: verdict for verdict in TensorrtRuns(cast("TensorrtSession", stand), whole).all()}
+    runs = TensorrtRuns(cast("TensorrtSession", stand), whole, Manifest.parse(TOML))
+    return {verdict.network: verdict for verdict in runs.all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
     stand = Stand()
     verdicts = verdicts_of(stand, whole)
     assert [*verdicts] == [
-        "plain/float32", "plain/float16", "plain/int8", "plain/fp16", "plain/int8-ranges", "plain/int8-calibrator",
+        "plain/float32", "plain/float16", "plain/int8", "plain/fp16", "plain/int8-ranges", "plain/int8-minmax",
+        "plain/int8-entropy",
     ]  # fmt: skip
-    assert {verdict.outcome for verdict in verdicts.values()} == {Outcome.PASSED}
+    assert {verdict.outcome for verdict in verdicts.values()} == {Outcome.PASSED}, verdicts
     assert {asked[1] for asked in stand.asked if asked[0] == "run"} == {case.id for case in whole.cases}
+    assert [asked[2:] for asked in stand.asked if asked[0] == "both"] == [("small", "large")] * 3
     # Each profile of each explicitly typed network once by a switch, and its shapes as outputs.
     assert sum(asked[0] == "switch" for asked in stand.asked) == 6
     assert [asked[1] for asked in stand.asked if asked[-1] == "shapes"] == [n.id for n in whole.networks]
 
 
 def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
-    assert [*verdicts_of(Stand(weak=False), whole)] == [network.id for network in whole.networks]
+    assert [*verdicts_of(Stand(11), whole)] == [network.id for network in whole.networks]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +194,8 @@ def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
         ("switch", "in a context switched to profile 'large'"),
         ("shapes", "has shape"),
         ("refuse", "refuses shape"),
+        ("both", "with another context at work"),
+        ("beyond", "input 'x' takes [5], which is outside of profile 'small'"),
         ("build plain/float32", "said"),
     ],
 )
@@ -174,10 +225,49 @@ def test_weakly_typed_networks_have_the_low_precisions_inputs_scales_and_fields(
     assert values["x_scale"] == pytest.approx(call.scales[0])
     assert node.name == mine.node
     assert {case.id for case in cases} == {case.id for case in whole.cases if case.network_id == low.id}
-    _, calibrated, _ = found["plain/int8-calibrator"]
+    _, calibrated, _ = found["plain/int8-minmax"]
     (batch,) = calibrated.batches
     # The batch has the calibration profile's opt shape.
     assert batch["x"].shape == low.profiles[0].shapes["x"][1]
+
+
+def test_a_calibrators_cache_is_held_against_batches_and_ranges(whole: Plan) -> None:
+    assert verdicts_of(stand := Stand(8), whole)["plain/int8-entropy"].outcome is Outcome.PASSED
+    assert stand.ranged == {"n001_main_plugin": (pytest.approx(stand.ranges["x"] / 127),)}
+    for wrong, text in (("cache", "has no scale of main_y_raw"), ("range", "gives x the range")):
+        verdict = verdicts_of(Stand(8, wrong), whole)["plain/int8-minmax"]
+        assert verdict.outcome is Outcome.FAILED
+        assert text in verdict.message
+
+
+def test_8_tells_the_types_that_the_plugin_ran_in(whole: Plan) -> None:
+    verdict = verdicts_of(Stand(8, "types"), whole)["plain/int8"]
+    assert verdict.outcome is Outcome.FAILED
+    assert "runs in Row major linear FP32 format" in verdict.message
+    assert verdicts_of(Stand(8), whole)["plain/int8"].outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "outcome"),
+    [
+        (MYELIN, "", Outcome.SKIPPED),
+        (MYELIN, "plugin alone", Outcome.FAILED),
+        # What is no answer of NVIDIA's is asked of no control.
+        ("TensorRT: KeyError: 'int64'", "", Outcome.FAILED),
+    ],
+)
+def test_a_refusal_is_8s_own_where_its_own_plugin_is_refused(
+    said: str, wrong: str, outcome: Outcome, whole: Plan
+) -> None:
+    class Refuses(Stand):
+        def build(self, network: Network, how: str = "") -> BuildVerdict:
+            return BuildVerdict("refused", said) if not how else super().build(network, how)
+
+    verdict = verdicts_of(stand := Refuses(8, wrong), whole)["plain/float32"]
+    assert verdict.outcome is outcome
+    controls = [asked for asked in stand.asked if asked[0] == "control"]
+    assert [one[2] for one in controls] == ["CustomGeluPluginDynamic"] * 3 * (said == MYELIN)
+    assert (verdict.how == "refused whatever the operator") == (outcome is Outcome.SKIPPED)
 
 
 def test_no_weak_network_without_both_precisions(whole: Plan) -> None:

@@ -19,37 +19,49 @@ _SCALE = 0.125
 """Of INT8 tensors that get theirs by descriptors. No engine runs here."""
 
 
-def replaced(network: Network, manifest: Manifest) -> Network:
-    """The network, each plugin node as operators of ONNX with its types: every output is the mean of all inputs."""
+GELU = ("CustomGeluPluginDynamic", {"type_id": 0})
+"""A plugin of NVIDIA's library of TensorRT 8, an IPluginV2DynamicExt, with the field that makes it FP32's."""
+
+
+def replaced(network: Network, manifest: Manifest, *, through_gelu: bool = False) -> Network:
+    """The network, each plugin node as operators of ONNX with its types: every output is the mean of all inputs.
+
+    With `through_gelu` each output goes through `GELU`: a network with a plugin that is right for certain.
+    """
     model = onnx.load_from_string(network.model)
     calls = {call.node: call for call in network.calls}
     taken = [name for node in walker.nodes(model.graph) for name in (*node.input, *node.output)]
     names = Names([*taken, *(value.name for value in (*model.graph.input, *model.graph.initializer))])
-    _replace(model.graph, calls, manifest, Setting(manifest, network.precision, {}), names)
+    _replace(model.graph, calls, manifest, Setting(manifest, network.precision, {}), names, through_gelu)
     return replace(network, model=model.SerializeToString(), calls=())
 
 
 def _replace(
-    graph: onnx.GraphProto, calls: dict[str, PluginCall], manifest: Manifest, setting: Setting, names: Names
+    graph: onnx.GraphProto,
+    calls: dict[str, PluginCall],
+    manifest: Manifest,
+    setting: Setting,
+    names: Names,
+    through_gelu: bool,
 ) -> None:
     nodes = list(graph.node)
     del graph.node[:]
     for node in nodes:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
-                _replace(attribute.g, calls, manifest, setting, names)
+                _replace(attribute.g, calls, manifest, setting, names, through_gelu)
         if node.name not in calls:
             graph.node.append(node)
             continue
         given = {name: value for name, (_, value) in calls[node.name].fields.items()}
         ranked = manifest.like(calls[node.name].ranks)
         body = Body(replace(setting, manifest=ranked, fields=given), names, f"own_{node.name}")
-        _fill(body, node, calls[node.name])
+        _fill(body, node, calls[node.name], through_gelu)
         graph.node.extend(body.nodes)
         graph.initializer.extend(body.constants)
 
 
-def _fill(body: Body, node: onnx.NodeProto, call: PluginCall) -> None:
+def _fill(body: Body, node: onnx.NodeProto, call: PluginCall, through_gelu: bool) -> None:
     manifest, label, tensor = body.setting.manifest, body.label, body.names.tensor
     means = []
     for name, kind, scale, declared in zip(node.input, call.types, call.scales, manifest.inputs, strict=True):
@@ -70,6 +82,9 @@ def _fill(body: Body, node: onnx.NodeProto, call: PluginCall) -> None:
             ]
             wanted = body.op("Concat", sizes, tensor(f"{label}_shape"), axis=0)
             value = body.op("Expand", [mean, wanted], tensor(f"{label}_filled"))
+        if through_gelu:
+            name_of, fields = GELU
+            value = body.op(name_of, [value], tensor(f"{label}_gelu"), **fields)
         if kind.is_quantized:
             body.op("QuantizeLinear", [value, *_scales(body, scale, kind)], name)
         else:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from pluginkit import layouts
 from pluginkit.judges.engines import EngineRuns, collect, compared
-from pluginkit.judges.tensorrt import weak_types
+from pluginkit.judges.host.cases import guarded
+from pluginkit.judges.tensorrt import calibrated, version8, weak_types
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
-from pluginkit.network.model import Case, Network
+from pluginkit.network.model import Array, Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.network.weak_types import Weak
+from pluginkit.runtimes import BuildVerdict
 from pluginkit.runtimes.tensorrt import session as tensorrt
 from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from pluginkit.testing.report import Outcome, Verdict
@@ -32,50 +36,112 @@ def judge(library: Path, manifest: Manifest, timeout: float, plan: Plan, begin: 
     """
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
-        lambda session: TensorrtRuns(session, plan).all(),
+        lambda session: TensorrtRuns(session, plan, manifest).all(),
         runtime=tensorrt.NAME,
         networks=[network.id for network in plan.usual] + [network.id for network in plan.by_api],
         begin=begin,
     )
 
 
+@dataclass(frozen=True)
 class TensorrtRuns(EngineRuns[TensorrtSession]):
     """TensorRT with a library, and what it is asked."""
 
     RUNTIME = tensorrt.NAME
 
+    manifest: Manifest
+
     def all(self) -> Iterator[Verdict]:
         """A verdict on each network."""
         for network in self.plan.usual:
-            verdict = self.built(network, self.session.build(network), self.right, self.cases(network))
+            if self.missing(network):
+                continue
+            verdict = self._built(network, self.session.build(network))
             if verdict.outcome is Outcome.PASSED:
                 verdict = self._more(network, verdict)
             yield verdict
         for made in self.plan.by_api:
-            yield self.built(made, self.session.build_api(made), self.right, self.cases(made))
+            if not self.missing(made):
+                yield self._built(made, self.session.build_api(made))
         if self.session.weak:
             for network, weak, cases in weak_types.networks(self.plan):
                 yield self._weak(network, weak, cases)
 
+    def missing(self, network: AnyNetwork) -> bool:
+        """Whether the network has types that this TensorRT hasn't got."""
+        types = {kind for call in network.calls for kind in (*call.types, *call.output_types)}
+        return bool(types & layouts.layout(self.session.major).lacks)
+
+    def _built(self, network: AnyNetwork, built: BuildVerdict) -> Verdict:
+        """As `built`, of the plan's cases."""
+        if self.session.major == 8 and built.status == "refused":
+            return version8.whatever(self.session, network, self.manifest, self.verdict(network.id, built))
+        return self.built(network, built, self._in_types, self.cases(network))
+
+    def _in_types(self, network: AnyNetwork, case: Case) -> str:
+        """Whether the outputs are right; of TensorRT 8 also whether the plugin ran in the network's types."""
+        difference = self.right(network, case)
+        if difference or self.session.major != 8:
+            return difference
+        return "\n".join(version8.other_types(network, self.session.run_in(network, case)))
+
     def _more(self, network: Network, verdict: Verdict) -> Verdict:
-        """What only the full TensorRT has: contexts that switch profiles, and outputs that are shape tensors."""
+        """What only the full TensorRT has: contexts that switch profiles or run at once, shapes that are refused, and
+        outputs that are shape tensors."""
+        once = list({case.profile: case for case in self.cases(network)}.values())
         if len(network.profiles) > 1:
-            once = {case.profile: case for case in self.cases(network)}
-            verdict = self.checked(network, verdict, self._switched, list(once.values()))
-        if network.family == "plain" and verdict.outcome is Outcome.PASSED:
-            again = self.built(network, self.session.build_shapes(network), self._shapes, self.cases(network))
-            verdict = again if again.outcome.bad else verdict
+            verdict = self.checked(network, verdict, self._switched, once)
+        if network.family == "plain":
+            verdict = self.checked(network, verdict, self._beyond, once)
+            verdict = self._together(network, verdict, once)
+            if not verdict.outcome.bad:
+                again = self.built(network, self.session.build_shapes(network), self._shapes, self.cases(network))
+                verdict = again if again.outcome.bad else verdict
         return verdict
 
-    def _weak(self, network: Network, weak: Weak, cases: Sequence[Case]) -> Verdict:
-        # TensorRT chooses the scales when it calibrates, so there is no oracle in steps: that it runs is what is asked.
-        check = self._runs if weak.kind == "int8-calibrator" else self.right
-        return self.built(network, self.session.build_weak(network, weak), check, cases)
+    def _together(self, network: Network, verdict: Verdict, once: Sequence[Case]) -> Verdict:
+        """Two contexts at once: of two profiles, or of the only one, twice."""
+        if verdict.outcome.bad or not once:
+            return verdict
+        pair = list(once[:2])
+        if len(pair) < 2:
+            (profile,) = network.profiles
+            twin = replace(profile, name=f"{profile.name} again")
+            network = replace(network, profiles=(profile, twin))
+            pair.append(replace(pair[0], profile=twin.name))
+            verdict = self.verdict(network.id, self.session.build(network))
+            if verdict.outcome.bad:
+                return verdict
+        ran: list[dict[str, Array]] = []
 
-    def _runs(self, network: AnyNetwork, case: Case) -> str:
-        outputs = self.session.run(network, case).outputs
-        wrong = [name for name, want in case.expected.items() if outputs[name].shape != want.shape]
-        return f"wrong shapes of {', '.join(wrong)}" if wrong else ""
+        def check(network: AnyNetwork, case: Case) -> str:
+            if not ran:
+                ran.extend(self.session.both(network, pair))
+            difference = compared(ran[pair.index(case)], case)
+            return f"with another context at work: {difference}" if difference else ""
+
+        return self.checked(network, verdict, check, pair)
+
+    def _beyond(self, network: AnyNetwork, case: Case) -> str:
+        """Shapes one step outside of the profile, which TensorRT refuses."""
+        number = [one.name for one in network.profiles].index(case.profile)
+        wrong = []
+        for name, (_, _, most) in network.profiles[number].shapes.items():
+            for axis, size in enumerate(most):
+                dims = (*most[:axis], size + 1, *most[axis + 1 :])
+                if self.session.accepts(network, number, name, dims):
+                    wrong.append(f"input '{name}' takes {list(dims)}, which is outside of profile {case.profile!r}")
+        return "\n".join(wrong)
+
+    def _weak(self, network: Network, weak: Weak, cases: Sequence[Case]) -> Verdict:
+        built = self.session.build_weak(network, weak)
+        if not weak.calibrated:
+            return self.built(network, built, self.right, cases)
+        verdict = self.verdict(network.id, built)
+        if verdict.outcome.bad:
+            return verdict
+        outcome, message, _ = guarded(partial(calibrated.problem, self.session, network, weak, cases))
+        return replace(verdict, outcome=outcome, message=message) if outcome.bad else verdict
 
     def _switched(self, network: AnyNetwork, case: Case) -> str:
         # First in its own context, which is then released for the other's.

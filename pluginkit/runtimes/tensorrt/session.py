@@ -1,17 +1,24 @@
-"""The full TensorRT, 10.x or 11.x: builds networks with the plugin, and runs them on a GPU.
+"""The full TensorRT, 8.5 to 11.x: builds networks with the plugin, and runs them on a GPU.
 
 Here the plugin's own V2 class is built, where it has one. An engine is built in one process, and deserialized and run
-in another. It never ran on the machines that pluginkit is made on: docs/proved.md says what is known of this module.
+in another; of TensorRT 8, which has bindings up to Python 3.10, these may run in another interpreter than this. 8.5.3
+ran on an H100; 10 and 11 never ran on the machines that pluginkit is made on: docs/proved.md.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from pluginkit import installation, layouts
+from pluginkit import elf, installation, layouts
+from pluginkit.build import tensorrt8
 from pluginkit.build.gpus import find_driver
+from pluginkit.build.tensorrt8 import TensorRT8
 from pluginkit.errors import ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
@@ -22,22 +29,33 @@ from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt"
 MAJORS = layouts.DEFAULT
+"""Of those that run in this interpreter without further ado."""
 DISTRIBUTIONS = ("tensorrt", "tensorrt_cu13", "tensorrt_cu12")
+INIT_FUNCTION = re.compile(r"init\w*Plugins")
+"""What pluginkit's libraries and NVIDIA's call it."""
 
 
 def probe() -> Availability:
     """Whether the Python package, its libraries' version and a GPU are there. Loads none of NVIDIA's libraries."""
+    if eight := tensorrt8.find():
+        if eight.problem:
+            return Availability(False, eight.version, eight.where, eight.problem, eight.remedy)
+        return _on_gpu(eight.version, eight.where, "run it on a machine with one")
     spec = importlib.util.find_spec("tensorrt")
     if spec is None:
         return Availability(False, reason="the Python package tensorrt is not installed", remedy=_remedy())
     version, where = _version(), str(Path(spec.origin).parent) if spec.origin else ""
     if not version or int(version.partition(".")[0]) not in MAJORS:
-        reason = f"tensorrt is {version or 'of no known version'}; needed is 10.x or 11.x"
+        reason = f"tensorrt is {version or 'of no known version'}; needed is 8.5, 8.6, 10.x or 11.x"
         return Availability(False, version, where, reason, _remedy())
+    return _on_gpu(version, where, _remedy())
+
+
+def _on_gpu(version: str, where: str, remedy: str) -> Availability:
     driver = find_driver()
     if not driver.gpus:
         reason = f"tensorrt {version} runs on a GPU only: {driver.problem or 'the driver lists no GPU'}"
-        return Availability(False, version, where, reason, _remedy())
+        return Availability(False, version, where, reason, remedy)
     return Availability(True, version, where)
 
 
@@ -63,7 +81,7 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> Tensorr
     found = probe()
     if not found.found:
         raise ToolMissing(f"TensorRT: {found.reason}", hint=found.remedy)
-    session = TensorrtSession(library.resolve(), manifest, timeout, found.version)
+    session = TensorrtSession(library.resolve(), manifest, timeout, found.version, tensorrt8.find())
     try:
         session.check()
     except BaseException:
@@ -79,10 +97,64 @@ class TensorrtSession(EngineSession):
     WHO = "TensorRT"
     MODULE = "tensorrt"
 
-    def __init__(self, library: Path, manifest: Manifest, timeout: float, version: str) -> None:
+    def __init__(
+        self, library: Path, manifest: Manifest, timeout: float, version: str, eight: TensorRT8 | None = None
+    ) -> None:
         super().__init__(library, manifest, timeout)
-        self.weak = version.startswith("10.")
+        self.version = version
+        self.major = int(version.partition(".")[0])
+        self.weak = self.major < 11
         """Whether it has networks whose precision the builder chooses."""
+        self._eight = eight
+
+    def _environment(self) -> Mapping[str, str]:
+        if not self._eight:
+            return {}
+        searched = [*self._eight.libraries, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        return {"LD_LIBRARY_PATH": os.pathsep.join(searched)}
+
+    def _init(self) -> Mapping[str, Any]:
+        if not self._eight:
+            return {}
+        functions = [one.name for one in elf.exports(self._library) if INIT_FUNCTION.fullmatch(one.name)]
+        return {"functions": functions, "namespace": self._identity[2]}
+
+    def _python(self) -> str:
+        return self._eight.python if self._eight and self._eight.foreign else ""
+
+    def lacking(self) -> list[str]:
+        """The tactic sources that are switched off, because their libraries aren't here: of TensorRT 8."""
+        found: list[str] = self._ask("builder", "lacking")
+        return found
+
+    def build_control(self, network: AnyNetwork, plugin: str) -> BuildVerdict:
+        """Builds a network that has the plugin of that name, of NVIDIA's own library, in the place of the one that is
+        tested."""
+        return self._verdict("build_control", network.id, {"network": network, "identity": (plugin, "1", "")})
+
+    def cache(self) -> bytes:
+        """What the calibrator of the network that was built last was given to keep."""
+        found: bytes = self._ask("builder", "cache")
+        return found
+
+    def run_in(self, network: AnyNetwork, case: Case) -> dict[str, list[str]]:
+        """Plugin layer -> types and formats of its inputs, then of its outputs, as the engine tells of the context that
+        ran a case last: of TensorRT 8. A layer that is fused into another isn't there."""
+        asked = self._asked(network, case)
+        found: dict[str, list[str]] = self._ask("runner", "run_in", file=asked["file"], profile=asked["profile"])
+        return found
+
+    def both(self, network: AnyNetwork, cases: Sequence[Case]) -> list[dict[str, Array]]:
+        """Runs two cases of different profiles at once, each in a context of its own; raises as `run`."""
+        asked = [self._asked(network, case) for case in cases]
+        runs = [(one["profile"], one["feeds"]) for one in asked]
+        found: list[dict[str, Array]] = self._ask("runner", "both", file=asked[0]["file"], runs=runs)
+        return found
+
+    def accepts(self, network: AnyNetwork, profile: int, name: str, dims: Sequence[int]) -> bool:
+        """Whether the engine takes a shape of an input in the context of a profile."""
+        file = self._file(network.id)
+        return bool(self._ask("runner", "accepted", file=file, profile=profile, name=name, dims=tuple(dims)))
 
     def build_weak(self, network: Network, weak: Weak) -> BuildVerdict:
         """As `build`, of a network whose precisions the builder chooses."""

@@ -1,0 +1,126 @@
+"""Finds a TensorRT 8 from PyPI: the tensorrt package of this Python, or of one that PLUGINKIT_TENSORRT8_PYTHON names.
+
+Its bindings exist for CPython up to 3.10, so that Python is mostly another one: it is asked by running this file as a
+script. Hence nothing of pluginkit may be imported at its top. No library of NVIDIA's is loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import json
+import os
+import sys
+import sysconfig
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+PYTHON = "PLUGINKIT_TENSORRT8_PYTHON"
+NEEDED = ("numpy", "onnx", "polygraphy", "tomli", "typing_extensions")
+"""What pluginkit's worker imports there besides tensorrt."""
+FIRST_NUMPY = 2
+"""NumPy 1.24 to 1.26 lack the numpy.bool that tensorrt.nptype of 8.5 asks for."""
+
+
+@dataclass(frozen=True)
+class TensorRT8:
+    """A TensorRT 8 and the Python that it works in.
+
+    Attributes:
+        python: the interpreter.
+        version: TensorRT's; empty where there is none.
+        where: the package's folder.
+        libraries: the folders where its loader must search, for LD_LIBRARY_PATH.
+        problem: why it can't be used; empty if it can.
+        remedy: what to do about that.
+    """
+
+    python: str
+    version: str = ""
+    where: str = ""
+    libraries: tuple[str, ...] = ()
+    problem: str = ""
+    remedy: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether its Python is another one than this."""
+        return self.python != sys.executable
+
+
+def named() -> str:
+    """The Python that the environment names for it; empty if it names none."""
+    return os.environ.get(PYTHON, "")
+
+
+def find() -> TensorRT8 | None:
+    """The one that the environment names, usable or not; else the one of this Python; None if there is none."""
+    if python := named():
+        return _ask(python)
+    found = _look()
+    return found if found.version.startswith("8.") else None
+
+
+@functools.cache
+def _ask(python: str) -> TensorRT8:
+    from pluginkit.errors import PluginkitError
+    from pluginkit.process.programs import run
+
+    name = f"{PYTHON}={python}"
+    remedy = f"Set {PYTHON} to the path of a Python 3.10 (or older) that has tensorrt 8.5 or 8.6, or unset it."
+    if not os.access(python, os.X_OK) or Path(python).is_dir():
+        return TensorRT8(python, problem=f"{name}: it is not a program", remedy=remedy)
+    try:
+        # A Python that was moved finds its own library by that alone. Without -E it would search this one's PYTHONPATH.
+        beside = {"LD_LIBRARY_PATH": str(Path(python).absolute().parents[1] / "lib")}
+        answer = run([python, "-E", __file__], env=beside, timeout=30)
+    except PluginkitError as error:
+        return TensorRT8(python, problem=f"{name}: {error.message}", remedy=remedy)
+    if not answer.ok:
+        said = answer.stderr.strip()[-200:]
+        return TensorRT8(python, problem=f"{name}: it ended with {answer.status}: {said}", remedy=remedy)
+    found = json.loads(answer.stdout)
+    found["libraries"] = tuple(found["libraries"])
+    if found["problem"]:
+        found["problem"] = f"{name}: {found['problem']}"
+    return TensorRT8(**{**found, "python": python})
+
+
+def _look() -> TensorRT8:
+    """What this Python has."""
+    here = sys.executable
+    spec = importlib.util.find_spec("tensorrt")
+    pip = f"{here} -m pip install"
+    if spec is None or not spec.origin:
+        remedy = f"{pip} 'tensorrt==8.5.3.1' 'nvidia-cudnn-cu11<9'"
+        return TensorRT8(here, problem="it has no package tensorrt", remedy=remedy)
+    folder = Path(spec.origin).parent
+    try:
+        version = importlib.metadata.version("tensorrt")
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    # The wheels of NVIDIA's other libraries lie beside it.
+    beside = sorted(folder.parent.glob("nvidia/*/lib"))
+    libraries = [folder, *beside, Path(sysconfig.get_config_var("LIBDIR") or ""), Path(sys.prefix) / "lib"]
+    found = TensorRT8(here, version, str(folder), tuple(dict.fromkeys(str(one) for one in libraries if one.is_dir())))
+    number = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if number[:1] != (8,) or number < (8, 5):
+        return _with(found, f"its tensorrt is {version or 'of no known version'}; needed is 8.5 or 8.6",
+                     f"{pip} 'tensorrt==8.5.3.1'")  # fmt: skip
+    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if lacking:
+        return _with(found, f"it lacks {', '.join(lacking)}", f"{pip} {' '.join(lacking)}")
+    numpy = importlib.metadata.version("numpy")
+    if int(numpy.partition(".")[0]) < FIRST_NUMPY:
+        return _with(found, f"its numpy is {numpy}; tensorrt {version} needs the numpy.bool of 2.0",
+                     f"{pip} 'numpy>=2'")  # fmt: skip
+    return found
+
+
+def _with(found: TensorRT8, problem: str, remedy: str) -> TensorRT8:
+    return TensorRT8(found.python, found.version, found.where, found.libraries, problem, remedy)
+
+
+if __name__ == "__main__":
+    json.dump(asdict(_look()), sys.stdout)
