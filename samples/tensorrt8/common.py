@@ -6,6 +6,7 @@ import ctypes
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -50,7 +51,8 @@ def new_network() -> tuple[trt.Builder, trt.INetworkDefinition]:
         made: tuple[trt.Builder, trt.INetworkDefinition] = CreateNetwork()()
     except TypeError as error:  # what 8.5's bindings raise for a null pointer
         message = f"TensorRT {trt.__version__} makes no builder: its log, above, says why"
-        raise ToolMissing(message, hint="CUDA's error 35: run this on a machine with an NVIDIA GPU.") from error
+        hint = "Where it names CUDA's error 35 or 100, run this on a machine with an NVIDIA GPU."
+        raise ToolMissing(message, hint=hint) from error
     return made
 
 
@@ -86,6 +88,7 @@ def build(
     return engine
 
 
+@lru_cache(maxsize=1)  # it says so once
 def usable_sources() -> list[trt.TacticSource]:
     """The tactic sources but those of cuBLAS and cuDNN, unless these libraries are there and are NVIDIA's."""
     sources = dict(trt.TacticSource.__members__)
@@ -105,7 +108,7 @@ def usable_sources() -> list[trt.TacticSource]:
             for name in of_it:
                 del sources[name]
     if lacking:
-        print(f"{' and '.join(lacking)} not found: tactics from there are switched off")
+        print(f"No {', no '.join(lacking)}: their tactic sources are switched off")
     return list(sources.values())
 
 

@@ -34,9 +34,9 @@ def example() -> None:
         raise CheckFailed(f"the engine's profile has the values {values} of size, not {list(SIZES)}")
     print(f"The profile's values of size: {', '.join(map(str, values))}")
     for shape, wanted in ((SHAPES[0], SIZES[0]), (SHAPES[1], SIZES[1]), (SHAPES[1], (8, 3)), (SHAPES[2], SIZES[2])):
-        x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
-        got = common.run(engine, {"x": x, "size": np.array(wanted, np.int32)})["y"]
-        common.compare(f"{shape} to {wanted}", got, x.reshape(wanted), 0.0)
+        given = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+        got = common.run(engine, {"x": given, "size": np.array(wanted, np.int32)})["y"]
+        common.compare(f"{shape} to {wanted}", got, given.reshape(wanted), 0.0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from pluginkit.errors import CheckFailed
@@ -16,7 +17,7 @@ from pluginkit.runtimes.nvidia.creator_names import identity, text
 
 def listed(creator: Any) -> list[str]:
     """The names that getFieldNames lists; none where it gives null."""
-    return [text(lambda field=field: field.name) for field in creator.field_names or ()]
+    return [text(partial(getattr, field, "name")) for field in creator.field_names or ()]
 
 
 def check(creator: Any, given: Iterable[str]) -> None:
