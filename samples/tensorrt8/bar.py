@@ -19,10 +19,9 @@ SIZES = ((1, 1, 2, 8, 8), (2, 3, 3, 16, 24), (4, 5, 4, 32, 40))
 def example() -> None:
     """One engine, run at the three shapes of its profile."""
     creator = common.load_plugin(sys.argv, "bar_plugin", "BarPlugin", "acme")
-    plugin = common.keep(creator.create_plugin("bar", trt.PluginFieldCollection([])))
     builder, network = common.new_network()
     inputs = [network.add_input(name, trt.float32, (-1, -1, -1, -1)) for name in "ab"]
-    layer = network.add_plugin_v2(inputs, plugin)
+    layer = network.add_plugin_v2(inputs, common.make_plugin(creator, {}))
     for number, name in enumerate(("copy", "joined")):
         common.mark_output(network, name, layer.get_output(number))
     shapes = {"a": [(n, *chw) for n, _, *chw in SIZES], "b": [(m, *chw) for _, m, *chw in SIZES]}

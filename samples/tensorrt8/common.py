@@ -23,6 +23,7 @@ from polygraphy.exception import PolygraphyException
 from polygraphy.logger import G_LOGGER
 
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing, UsageError
+from pluginkit.runtimes.nvidia import creator_fields
 
 G_LOGGER.colors = False  # without the package colored it prints a line about that
 # TensorRT's warnings are logged from there; Polygraphy's own are about itself.
@@ -136,6 +137,21 @@ def compare(what: str, got: np.ndarray, wanted: np.ndarray, tolerance: float = 1
     if not worst <= tolerance:
         raise CheckFailed(f"{what}: the largest difference to NumPy is {worst:.3g}, more than {tolerance:.3g}")
     print(f"{what}: right; largest difference to NumPy {worst:.3g}")
+
+
+def make_plugin(creator: trt.IPluginCreator, fields: Mapping[str, np.ndarray]) -> trt.IPluginV2:
+    """A plugin with fields of FLOAT32 or INT32. A builder must be there: creators of NVIDIA's log to its logger.
+
+    Raises:
+        CheckFailed: the creator doesn't list a field, or gives null.
+    """
+    creator_fields.check(creator, fields)
+    kinds = {np.dtype(np.float32): trt.PluginFieldType.FLOAT32, np.dtype(np.int32): trt.PluginFieldType.INT32}
+    given = keep([trt.PluginField(name, keep(value), kinds[value.dtype]) for name, value in fields.items()])
+    plugin = keep(creator.create_plugin(creator.name, trt.PluginFieldCollection(given)))
+    if plugin is None:
+        raise CheckFailed(f"{creator.name}: createPlugin gives null; TensorRT's log, above, says why")
+    return plugin
 
 
 def load_plugin(arguments: Sequence[str], sample: str, name: str, namespace: str) -> trt.IPluginCreator:

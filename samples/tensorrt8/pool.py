@@ -11,8 +11,6 @@ import common
 import numpy as np
 import tensorrt as trt
 
-from pluginkit.runtimes.nvidia import creator_fields
-
 SHAPE = (2, 4, 8, 8)
 RANGE = 3.0
 """Of each INT8 tensor; a step is RANGE / 127."""
@@ -22,11 +20,6 @@ FIELDS = {"mode": 0, **WINDOW, "ceil_mode": 0, "count_include_pad": 0}
 
 def engine_with(creator: trt.IPluginCreator, *, int8: bool) -> trt.ICudaEngine:
     """x [2, 4, 8, 8] -> y [2, 4, 4, 4], both in FP32."""
-    creator_fields.check(creator, FIELDS)
-    values = common.keep([np.array([value], np.int32) for value in FIELDS.values()])
-    kind = trt.PluginFieldType.INT32
-    fields = [trt.PluginField(name, value, kind) for name, value in zip(FIELDS, values, strict=True)]
-    plugin = common.keep(creator.create_plugin("pool", trt.PluginFieldCollection(fields)))
 
     def configure(builder: trt.Builder, network: trt.INetworkDefinition, config: trt.IBuilderConfig) -> None:
         if int8:
@@ -35,7 +28,8 @@ def engine_with(creator: trt.IPluginCreator, *, int8: bool) -> trt.ICudaEngine:
 
     builder, network = common.new_network()
     x = network.add_input("x", trt.float32, SHAPE)
-    layer = network.add_plugin_v2([x], plugin)
+    fields = {name: np.array([value], np.int32) for name, value in FIELDS.items()}
+    layer = network.add_plugin_v2([x], common.make_plugin(creator, fields))
     y = layer.get_output(0)
     if int8:
         layer.precision = trt.int8

@@ -34,6 +34,16 @@ def test_the_plugin_is_right(example: str, tmp_path: Path) -> None:
     assert tensorrt8.EXAMPLES[example] in done.stdout
 
 
+def test_with_a_builder_null_is_none(tmp_path: Path) -> None:
+    """The guide's field, not held against the list: with a logger the plugin library says why, and doesn't crash."""
+    folder = tensorrt8.changed(tmp_path, "common.py", "    creator_fields.check(creator, fields)\n", "")
+    text = (folder / "lrelu.py").read_text(encoding="utf-8")
+    (folder / "lrelu.py").write_text(text.replace('{"negSlope":', '{"neg_slope":'), encoding="utf-8")
+    done = tensorrt8.run("lrelu", folder=folder)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "LReLU_TRT: createPlugin gives null" in done.stderr
+
+
 def test_a_wrong_result_ends_with_1(tmp_path: Path) -> None:
     """The same program, but that it expects another slope."""
     folder = tensorrt8.changed(tmp_path, "lrelu.py", "SLOPE * values)", "2 * SLOPE * values)")
