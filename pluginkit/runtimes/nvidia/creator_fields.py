@@ -1,8 +1,8 @@
 """Which fields a creator takes, asked before it makes a plugin.
 
-createPlugin of NVIDIA's plugins gives null for a field that it doesn't take, and their library of TensorRT 8.5 writes the
-reason to the logger that a builder or a runtime brings (getLogger). While there is none, that ends the process by
-SIGSEGV, and nothing is left to catch. So make a builder or a runtime first, and compare the names with getFieldNames.
+createPlugin of NVIDIA's plugins gives null for a field that it doesn't take, and their library of TensorRT 8.5 writes
+the reason to the logger that a builder or a runtime brings (getLogger). While there is none, that ends the process by
+SIGSEGV, and nothing is left to catch. So make a builder or a runtime first, and compare names with getFieldNames.
 """
 
 from __future__ import annotations
