@@ -36,7 +36,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAME = PROJECT["project"]["name"]
 HISTORY = ("pluginkit/templates/before_update/", "tests/update/projects/")
 """Projects as they were: what old ones are compared with, and shown to nobody. `pluginkit update` changes their CI."""
-OTHERS = "keras nvidia-cuda-cupti onnxruntime optimum-onnx pip tensorflow-cpu tf2onnx torch"
+OTHERS = "keras nvidia-cuda-cupti nvidia-cudnn-cu11 onnxruntime optimum-onnx pip tensorflow-cpu tf2onnx torch"
 """Distributions of others that a text may have people install, besides those of pyproject.toml."""
 VALUED = {"-d", "-r", "--find-links", "--group", "--index-url", "--python", "--target"}
 INSTALL = re.compile(r"""\b(?:pip3?|pipx|uv tool) install(?=\s)((?:[ \t]+(?:'[^'\n]+'|"[^"\n]+"|[^\s'"`()]+))*)""")
