@@ -130,6 +130,7 @@ class Player:
 
     def _quantize(self, step: api.Quantize) -> None:
         x, scale = self._tensors[step.x], self._tensors[step.scale]
+        layer: trt.IQuantizeLayer
         if MAJOR == 8:
             layer = version8.quantize(self.network, x, scale)
         else:
@@ -138,6 +139,7 @@ class Player:
 
     def _dequantize(self, step: api.Dequantize) -> None:
         x, scale = self._tensors[step.x], self._tensors[step.scale]
+        layer: trt.IDequantizeLayer
         if MAJOR == 8:
             layer = version8.dequantize(self.network, x, scale)
         else:

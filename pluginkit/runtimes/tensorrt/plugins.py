@@ -12,6 +12,7 @@ from pluginkit.errors import CheckFailed
 from pluginkit.field_types import FieldType, encode
 from pluginkit.network import api_model as api
 from pluginkit.network.model import PluginCall
+from pluginkit.runtimes.nvidia import creator_fields
 from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
 from pluginkit.runtimes.nvidia.network_api import Player
 
@@ -56,6 +57,7 @@ class PluginPlayer(Player):
         super().__init__(network)
         name, version, namespace = self._identity = identity
         self._calls = calls
+        self._creator: trt.IPluginCreatorInterface | None
         if MAJOR == 8:
             self._creator = version8.creator(registry, name, version, namespace)
         else:
@@ -86,6 +88,9 @@ class PluginPlayer(Player):
             self._made(node, three)
             return self.network.add_plugin_v3(inputs=inputs, shape_inputs=shape_inputs, plugin=three)
         if isinstance(self._creator, trt.IPluginCreator):
+            if MAJOR == 8:
+                # One that it doesn't list can end the process: see creator_fields.
+                creator_fields.check(self._creator, self._calls[node].fields)
             two = self._creator.create_plugin(node, fields)
             self._made(node, two)
             return self.network.add_plugin_v2(inputs=inputs, plugin=two)
