@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pluginkit import layouts
-from pluginkit.build import cache, existing, gpus, python_module, tensorrt8, toolchain
+from pluginkit.build import cache, existing, gpus, python_module, toolchain
 from pluginkit.build.artifact import ASKED, TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
 from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import FULL, BuildFailed, UsageError, from_os
+from pluginkit.installation import tensorrt8
 from pluginkit.manifest import FILE_NAME, Manifest, type_rules
 from pluginkit.manifest.project import members, root
 from pluginkit.process import head_start

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.build import builder, tensorrt8
+import pluginkit
+from pluginkit.build import builder
+from pluginkit.installation import tensorrt8
 from pluginkit.process.worker import Worker
 
 
@@ -71,7 +73,7 @@ def test_what_it_lacks_is_said_with_the_command(packages: dict[str, str], said: 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "it is not a program"), ("#!/bin/sh\necho no >&2; exit 3\n", "it ended with exit status 3: no")],
+    [(None, "it is not a program"), ("#!/bin/sh\necho no >&2; exit 3\n", "it ended with 3: no")],
 )
 def test_a_variable_that_names_no_python(
     content: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,6 +107,5 @@ def places():
     with Worker("asked", {}, timeout=60, python=str(python)) as worker:
         source, other = worker.call("places")
         assert not worker.forked
-    assert Path(source).parent.name == "pluginkit"
-    assert Path(source).parents[1].name == "source"
+    assert Path(source).resolve() == Path(pluginkit.__file__).resolve()
     assert other is None

@@ -10,6 +10,9 @@ from pluginkit.judges.rtx.judge import CHECKED
 from pluginkit.runtimes import Availability
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
+PARTS = 4
+"""Of a run, each with processes of its own."""
+
 
 class TensorrtJudge:
     """Has TensorRT build every network and run every case."""
@@ -31,19 +34,23 @@ class TensorrtJudge:
         return []
 
     def items(self, work: RunWork) -> Sequence[Item]:
-        """One, of all networks: they share the GPU."""
-        return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.networks else []
+        """Some, each of a part of the networks: building takes one core each, and most of the time."""
+        count = min(PARTS, len(work.plan.networks))
+        return [
+            Item(f"{self.NAME}/{number}", self.NAME, "verdicts", subject=(number, count), whole=True)
+            for number in range(count)
+        ]
 
     def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Build and run everything."""
-        del item, configured
+        del configured
         from pluginkit.judges.tensorrt.cases import judge
 
         try:
             library = place.gpu_library()
         except ToolMissing as error:
             return Answers(absent=f"{error.message} ({error.hint})")
-        return Answers(tuple(judge(library, work.manifest, work.timeout, work.plan, place.begin)))
+        return Answers(tuple(judge(library, work.manifest, work.timeout, work.plan, place.begin, item.subject)))
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
         """Its version."""

@@ -16,6 +16,7 @@ from pluginkit.network.attributes import field_attribute
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.network.weak_types import Weak, WeakKind
+from pluginkit.testing.calibration import METHODS
 
 KINDS: dict[WeakKind, str] = {
     "fp16": "float16",
@@ -29,15 +30,16 @@ KINDS: dict[WeakKind, str] = {
 def networks(plan: Plan) -> Iterator[tuple[Network, Weak, list[Case]]]:
     """Each network, how it gets its precision, and its cases; none where the plan lacks FP32 or the precision."""
     found = {network.id: network for network in plan.networks if isinstance(network, Network)}
-    full = found.get("plain/float32")
-    if full is None:
-        return
-    for kind, precision in KINDS.items():
-        if low := found.get(f"plain/{precision}"):
-            yield from _made(plan, full, low, kind, f"plain/{kind}")
-    for low in found.values():
-        if low.implicit and low.family == "plain":
-            yield from _made(plan, full, low, "int8-ranges", f"plain/int8-ranges-{low.variant.partition('-')[2]}")
+    for full in found.values():
+        family, kind_of, *part = full.id.split("/")
+        if (family, kind_of) != ("plain", "float32"):
+            continue
+        for kind, precision in KINDS.items():
+            if low := found.get("/".join(("plain", precision, *part))):
+                yield from _made(plan, full, low, kind, "/".join(("plain", kind, *part)))
+        for method in METHODS:
+            if low := found.get("/".join(("plain", f"int8-implicit-{method}", *part))):
+                yield from _made(plan, full, low, "int8-ranges", "/".join(("plain", f"int8-ranges-{method}", *part)))
 
 
 def _made(

@@ -12,14 +12,12 @@ import importlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import PluginCall
-
-if TYPE_CHECKING:
-    from pluginkit.runtimes.nvidia.bindings import Log
 
 trt: Any = importlib.import_module("tensorrt")
 
@@ -45,7 +43,7 @@ FLOAT_LAYERS = tuple(
 CLIP = 1e30
 
 
-def load(registry: Any, library: str, functions: Sequence[str], namespace: str, log: Log) -> None:
+def load(registry: Any, library: str, functions: Sequence[str], namespace: str, log: Any) -> None:
     """Opens a library, which registers its creators statically, or by its init functions.
 
     Args:
@@ -106,9 +104,16 @@ def dequantize(network: Any, x: Any, scale: Any) -> Any:
     return network.add_dequantize(x, scale)
 
 
-def nvidias_plugins(log: Log) -> None:
-    """Registers the creators of NVIDIA's own plugin library; the log must live as long as they."""
-    trt.init_libnvinfer_plugins(log, "")
+@cache
+def copying_plugin() -> None:
+    """Registers the creator of the plugin that copies (`copying`), which must live as long as the process."""
+    from pluginkit.runtimes.nvidia.copying import layout, plugin
+
+    library = ctypes.CDLL("libnvinfer.so.8")
+    library.getPluginRegistry.restype = ctypes.c_void_p
+    types = tuple(kind for kind in layout.TYPES if kind != "BOOL")
+    creator = plugin.CopyingCreator(plugin.CopyingSetup(types=types), ctypes.CDLL("libcuda.so.1"))
+    layout.register(library.getPluginRegistry(), creator.address)
 
 
 def lacking() -> list[str]:

@@ -12,6 +12,7 @@ from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia import bindings as nvidia
 from pluginkit.runtimes.nvidia import network_api
 from pluginkit.runtimes.nvidia.bindings import MAJOR, Answer, trt
+from pluginkit.runtimes.nvidia.copying import NAME
 from pluginkit.runtimes.nvidia.engine_child import EngineChild, Made, strongly_typed
 from pluginkit.runtimes.tensorrt.plugins import PluginPlayer
 
@@ -74,12 +75,12 @@ class TensorrtChild(EngineChild):
         _give_shapes(made.network)
         return self.built(made, network, file)
 
-    def build_control(self, network: AnyNetwork, file: str, identity: tuple[str, str, str]) -> Answer:
-        """Builds a network with a plugin of NVIDIA's own library, `identity`, instead of the one that is tested."""
-        version8.nvidias_plugins(self.log)
+    def build_control(self, network: AnyNetwork, file: str) -> Answer:
+        """Builds a network with a plugin that copies instead of the one that is tested: TensorRT 8 only."""
+        version8.copying_plugin()
         if isinstance(network, Network):
             return self.build(network, file)
-        return self.build_api(network, file, identity)
+        return self.build_api(network, file, (NAME, "1", ""))
 
     def build_weak(self, network: Network, file: str, weak: Weak) -> Answer:
         """As `build`, but the builder chooses precisions: TensorRT 8 and 10 only."""

@@ -57,7 +57,7 @@ class PluginPlayer(Player):
         super().__init__(network)
         name, version, namespace = self._identity = identity
         self._calls = calls
-        self._creator: trt.IPluginCreatorInterface | None
+        self._creator: object
         if MAJOR == 8:
             self._creator = version8.creator(registry, name, version, namespace)
         else:

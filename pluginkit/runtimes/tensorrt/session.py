@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit import elf, installation, layouts
-from pluginkit.build import tensorrt8
 from pluginkit.build.gpus import find_driver
-from pluginkit.build.tensorrt8 import TensorRT8
 from pluginkit.errors import ToolMissing
+from pluginkit.installation import tensorrt8
+from pluginkit.installation.tensorrt8 import TensorRT8
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
 from pluginkit.network.model import Array, Case, Network
@@ -127,10 +127,9 @@ class TensorrtSession(EngineSession):
         found: list[str] = self._ask("builder", "lacking")
         return found
 
-    def build_control(self, network: AnyNetwork, plugin: str) -> BuildVerdict:
-        """Builds a network that has the plugin of that name, of NVIDIA's own library, in the place of the one that is
-        tested."""
-        return self._verdict("build_control", network.id, {"network": network, "identity": (plugin, "1", "")})
+    def build_control(self, network: AnyNetwork) -> BuildVerdict:
+        """Builds a network that has a plugin that copies in the place of the one that is tested: TensorRT 8 only."""
+        return self._verdict("build_control", network.id, {"network": network})
 
     def cache(self) -> bytes:
         """What the calibrator of the network that was built last was given to keep."""

@@ -10,8 +10,9 @@ import onnx
 import tensorrt as trt
 from onnx import TensorProto, helper
 
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
 from .engine import Network, compared, control, creator_of, data, gelu_of, loaded, run
-from .plugin import CALLS, Setup, calls
 
 SUM, GREATER = trt.ElementWiseOperation.SUM, trt.ElementWiseOperation.GREATER
 
@@ -175,7 +176,7 @@ def _enqueued(engine: Any, right: Callable[[np.ndarray, bool], np.ndarray]) -> s
 
 def _conditional(branches: Branches) -> str:
     """y: x where c is true, else -x; the copies are counted."""
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     x, condition = made.input("x", (2, 4)), made.input("c", (), trt.bool)
     either = made.api.add_if_conditional()
@@ -228,7 +229,7 @@ def if_outside() -> str:
 
 @control
 def onnx_if() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     then = helper.make_graph([node("Copying", "x", "t")], "then", [], [_value("t", FLOAT, [2, 4])])
     other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [_value("e", FLOAT, [2, 4])])
     choice = helper.make_node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other)
@@ -255,7 +256,7 @@ def if_in_if() -> str:
 
 @control
 def if_plugin_decides() -> str:
-    creator_of(Setup(types=["BOOL"]))
+    creator_of(CopyingSetup(types=["BOOL"]))
     made = Network()
     x = made.input("x", (2, 4))
     total = made.api.add_reduce(x, trt.ReduceOperation.SUM, 3, False).get_output(0)

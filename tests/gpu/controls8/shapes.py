@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
 from .engine import Network, compared, control, copying, creator_of, data, gelu, loaded, run
-from .plugin import CALLS, Setup, calls
 
 THREE = ((1, 4), (2, 4), (6, 4))
 """Min, opt and max of x."""
@@ -54,7 +55,7 @@ def output_for_shapes() -> str:
 
 @control
 def size_of_a_plugin() -> str:
-    creator_of(Setup(types=["INT32"]))
+    creator_of(CopyingSetup(types=["INT32"]))
     made = Network()
     reshape = made.api.add_shuffle(made.input("x", (2, 6)))
     reshape.set_input(1, made.copy(made.constant([3, 4], np.int32)))
@@ -65,7 +66,7 @@ def size_of_a_plugin() -> str:
 
 @control
 def plugin_of_a_shape() -> str:
-    creator_of(Setup(types=["INT32"]))
+    creator_of(CopyingSetup(types=["INT32"]))
     made = Network()
     made.output(made.copy(made.api.add_shape(made.input("x", (-1, 4))).get_output(0)), "y")
     made.profile(x=THREE)
@@ -81,7 +82,7 @@ def _empty(engine: Any) -> str:
 
 @control
 def empty_static() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.output(made.copy(made.input("x", (0, 4))), "y")
     return _empty(loaded(made.build()))
@@ -89,7 +90,7 @@ def empty_static() -> str:
 
 @control
 def empty_by_profile() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.output(made.copy(made.input("x", (-1, 4))), "y")
     made.profile(x=((0, 4), (2, 4), (6, 4)))
@@ -98,7 +99,7 @@ def empty_by_profile() -> str:
 
 @control
 def contexts() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     engine = _open(copying())
     deserialized = calls("deserializePlugin")[-1].object
     since = len(CALLS)
@@ -116,7 +117,7 @@ def contexts() -> str:
 
 @control
 def configured_again() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     engine = _open(copying())
     context = engine.create_execution_context()
     (clone,) = {call.object for call in calls("attachToContext")[-1:]}
@@ -131,7 +132,7 @@ def configured_again() -> str:
 
 @control
 def configured_at_build() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     _open(copying())
     x = calls("configurePlugin")[0].tensors[0]
     written = len(calls("serialize"))
@@ -140,7 +141,7 @@ def configured_at_build() -> str:
 
 @control
 def alignment() -> str:
-    creator_of(Setup(workspace=256))
+    creator_of(CopyingSetup(workspace=256))
     engine = _open(copying())
     since = len(CALLS)
     run(engine, {"x": data(3, 4)})
@@ -151,6 +152,6 @@ def alignment() -> str:
 
 @control
 def initialize_fails() -> str:
-    creator_of(Setup(initialize=1))
+    creator_of(CopyingSetup(initialize=1))
     _open(copying())
     return "built"

@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import sysconfig
 from dataclasses import asdict, dataclass
@@ -19,6 +20,8 @@ from pathlib import Path
 PYTHON = "PLUGINKIT_TENSORRT8_PYTHON"
 NEEDED = ("numpy", "onnx", "polygraphy", "tomli", "typing_extensions")
 """What pluginkit's worker imports there besides tensorrt."""
+TIMEOUT = 30.0
+"""Seconds in which that Python must answer."""
 FIRST_NUMPY = 2
 """NumPy 1.24 to 1.26 lack the numpy.bool that tensorrt.nptype of 8.5 asks for."""
 
@@ -64,22 +67,21 @@ def find() -> TensorRT8 | None:
 
 @functools.cache
 def _ask(python: str) -> TensorRT8:
-    from pluginkit.errors import PluginkitError
-    from pluginkit.process.programs import run
-
     name = f"{PYTHON}={python}"
     remedy = f"Set {PYTHON} to the path of a Python 3.10 (or older) that has tensorrt 8.5 or 8.6, or unset it."
     if not os.access(python, os.X_OK) or Path(python).is_dir():
         return TensorRT8(python, problem=f"{name}: it is not a program", remedy=remedy)
+    # A Python that was moved finds its own library by that alone. Without -E it would search this one's PYTHONPATH.
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(Path(python).absolute().parents[1] / "lib")}
     try:
-        # A Python that was moved finds its own library by that alone. Without -E it would search this one's PYTHONPATH.
-        beside = {"LD_LIBRARY_PATH": str(Path(python).absolute().parents[1] / "lib")}
-        answer = run([python, "-E", __file__], env=beside, timeout=30)
-    except PluginkitError as error:
-        return TensorRT8(python, problem=f"{name}: {error.message}", remedy=remedy)
-    if not answer.ok:
+        answer = subprocess.run(
+            [python, "-E", __file__], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return TensorRT8(python, problem=f"{name}: {error}", remedy=remedy)
+    if answer.returncode:
         said = answer.stderr.strip()[-200:]
-        return TensorRT8(python, problem=f"{name}: it ended with {answer.status}: {said}", remedy=remedy)
+        return TensorRT8(python, problem=f"{name}: it ended with {answer.returncode}: {said}", remedy=remedy)
     found = json.loads(answer.stdout)
     found["libraries"] = tuple(found["libraries"])
     if found["problem"]:
