@@ -165,7 +165,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def verdicts_of(stand: Stand, whole: Plan) -> dict[str, Any]:
-    runs = TensorrtRuns(cast("TensorrtSession", stand), whole, Manifest.parse(TOML))
+    runs = TensorrtRuns(cast("TensorrtSession", stand), whole)
     return {verdict.network: verdict for verdict in runs.all()}
 
 

@@ -45,7 +45,7 @@ def judge(
     number, count = part
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
-        lambda session: TensorrtRuns(session, plan, manifest, part).all(),
+        lambda session: TensorrtRuns(session, plan, part).all(),
         runtime=tensorrt.NAME,
         networks=[*(one.id for one in plan.usual), *(one.id for one in plan.by_api)][number::count],
         begin=begin,
@@ -58,7 +58,6 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
 
     RUNTIME = tensorrt.NAME
 
-    manifest: Manifest
     part: tuple[int, int] = (0, 1)
 
     def all(self) -> Iterator[Verdict]:
@@ -83,7 +82,7 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
     def _built(self, network: AnyNetwork, built: BuildVerdict) -> Verdict:
         """As `built`, of the plan's cases."""
         if self.session.major == 8 and built.status == "refused":
-            return version8.whatever(self.session, network, self.manifest, self.verdict(network.id, built))
+            return version8.whatever(self.session, network, self.verdict(network.id, built))
         return self.built(network, built, self._in_types, self.cases(network))
 
     def _in_types(self, network: AnyNetwork, case: Case) -> str:

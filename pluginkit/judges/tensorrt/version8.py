@@ -1,7 +1,7 @@
 """What is asked of TensorRT 8 alone: types that its builder is held to, and whether a refusal is NVIDIA's own.
 
-TensorRT 8.5 refuses plugins in most loops and in some conditionals, whatever they answer. So a refused network is built
-once more with a plugin that is right for certain, which copies its input (`controls`).
+TensorRT 8.5 refuses plugins in most loops and in some conditionals, whatever they answer. So a network of the family
+and the precision of a refused one is built with a plugin that is right for certain (`controls`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from pluginkit.dtypes import DType
 from pluginkit.judges.tensorrt import controls
-from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.runtimes.tensorrt import behaviours
 from pluginkit.runtimes.tensorrt.session import TensorrtSession
@@ -44,14 +43,14 @@ def other_types(network: AnyNetwork, told: Mapping[str, list[str]]) -> list[str]
     return found
 
 
-def whatever(session: TensorrtSession, network: AnyNetwork, manifest: Manifest, verdict: Verdict) -> Verdict:
-    """The verdict on a refused network: no verdict on the plugin, where one that copies is refused in its place."""
-    control = controls.copying(network, manifest) if NVIDIA.match(verdict.message) else None
+def whatever(session: TensorrtSession, network: AnyNetwork, verdict: Verdict) -> Verdict:
+    """The verdict on a refused network: none on the plugin, where one that copies is refused in such a network."""
+    control = controls.copying(network) if NVIDIA.match(verdict.message) else None
     if control is None:
         return verdict
     built = session.build_control(control)
     if built.ok:
-        text = "With a plugin that copies in this one's place TensorRT builds the network."
+        text = "TensorRT builds such a network with a plugin that only copies."
         return replace(verdict, message=f"{verdict.message}\n{text}")
     if built.status != "refused" or not NVIDIA.match(built.message):
         return verdict
@@ -59,12 +58,12 @@ def whatever(session: TensorrtSession, network: AnyNetwork, manifest: Manifest, 
     row = behaviours.recognise(groups, verdict.message, *verdict.log)
     other = behaviours.recognise(groups, built.message, *built.log)
     if row != other or (row is None and PLACE.findall(verdict.message) != PLACE.findall(built.message)):
-        text = "With a plugin that copies in this one's place it is refused, too, but with another message:"
+        text = "Such a network with a plugin that only copies is refused, too, but with another message:"
         return replace(verdict, message=f"{verdict.message}\n{text}\n{built.message}")
     what = f"{row.network} ({row.id})" if row else "this network"
     message = (
-        f"TensorRT {session.version} refuses {what}, whatever the plugin: with one that copies in this one's place, "
-        f"too. So the plugin is not tested in this network.\n{verdict.message.splitlines()[0]}"
+        f"TensorRT {session.version} refuses {what}, whatever the plugin: with one that only copies, too. So the "
+        f"plugin is not tested in this network.\n{verdict.message.splitlines()[0]}"
     )
     if row and row.instead:
         message = f"{message}\nWhat to do: {row.instead}."
