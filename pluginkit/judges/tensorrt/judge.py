@@ -10,8 +10,8 @@ from pluginkit.judges.rtx.judge import CHECKED
 from pluginkit.runtimes import Availability
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
-PARTS = 4
-"""Of a run, each with processes of its own."""
+PARTS = 2
+"""Of a run, each with processes of its own. Their contexts take turns on the GPU: 16 processes were no faster than 4."""
 
 
 class TensorrtJudge:
@@ -34,7 +34,7 @@ class TensorrtJudge:
         return []
 
     def items(self, work: RunWork) -> Sequence[Item]:
-        """Some, each of a part of the networks: building takes one core each, and most of the time."""
+        """Some, each of a part of the networks: building takes most of the time, and one core each."""
         count = min(PARTS, len(work.plan.networks))
         return [
             Item(f"{self.NAME}/{number}", self.NAME, "verdicts", subject=(number, count), whole=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from polygraphy.exception import PolygraphyException
+
 from pluginkit.errors import CheckFailed
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Network, PluginCall
@@ -115,7 +117,12 @@ class EngineChild:
             CheckFailed: NVIDIA doesn't deserialize it, or refuses the context or the shapes.
         """
         engine = self.engine(file)
-        return engine.switch(profile, feeds) if switch else engine.run(profile, feeds)
+        self.log.take()
+        try:
+            return engine.switch(profile, feeds) if switch else engine.run(profile, feeds)
+        except PolygraphyException as error:
+            # It says that something failed; NVIDIA's log says why.
+            raise CheckFailed("\n".join((f"{self.WHO}: {error}", *self.log.errors()))) from None
 
     def engine(self, file: str) -> Engine:
         """The engine of a file, deserialized the first time."""
