@@ -34,7 +34,8 @@ def test_the_field_of_the_guide_is_refused_before_it_ends_the_process() -> None:
 
 def test_without_the_question_the_process_is_gone(tmp_path: Path) -> None:
     """What creator_fields is for: were it not so any more, it could go."""
-    folder = tensorrt8.changed(tmp_path, "lrelu.py", "    builder, network = common.new_network()\n", "")
+    made = "    builder, network = common.new_network(explicit_batch=False)\n"
+    folder = tensorrt8.changed(tmp_path, "lrelu.py", made, "")
     common = folder / "common.py"
     text = common.read_text(encoding="utf-8").replace("    creator_fields.check(creator, fields)\n", "")
     common.write_text(text.replace("PluginField(name,", 'PluginField("neg_slope",'), encoding="utf-8")
