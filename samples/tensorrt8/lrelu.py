@@ -20,25 +20,15 @@ BATCH, SHAPE = 2, (4, 8, 8)
 SLOPE = 0.1
 
 
-def build(builder: trt.Builder, network: trt.INetworkDefinition) -> trt.ICudaEngine:
-    """An engine without an optimization profile, which Polygraphy always adds; a network with implicit batch has none."""
-    builder.max_batch_size = BATCH
-    config = builder.create_builder_config()
-    config.set_tactic_sources(sum(1 << int(source) for source in common.usable_sources()))
-    built = builder.build_serialized_network(network, config)
-    if built is None:
-        raise CheckFailed("TensorRT builds no engine; its log, above, says why")
-    return common.keep(trt.Runtime(get_trt_logger())).deserialize_cuda_engine(built)
-
-
 def run(engine: trt.ICudaEngine, values: np.ndarray) -> np.ndarray:
-    """y of x; both are [BATCH, 4, 8, 8]. Polygraphy's runner takes no implicit batch."""
+    """y of x; both are [BATCH, 4, 8, 8]. Polygraphy's runner gives no batch size to TensorRT."""
     with DeviceArray(values.shape) as x, DeviceArray(values.shape) as y:
         places = {"x": x.copy_from(values).ptr, "y": y.ptr}
         bindings = [places[engine.get_binding_name(number)] for number in range(engine.num_bindings)]
         if not engine.create_execution_context().execute(BATCH, bindings):
             raise CheckFailed("the execution failed; TensorRT's log, above, says why")
-        return y.numpy()
+        got: np.ndarray = y.numpy()
+        return got
 
 
 def example() -> None:
@@ -55,7 +45,8 @@ def example() -> None:
     plugin = common.make_plugin(creator, {"negSlope": np.array([SLOPE], np.float32)})
     x = network.add_input("x", trt.float32, SHAPE)
     common.mark_output(network, "y", network.add_plugin_v2([x], plugin).get_output(0))
-    engine = build(builder, network)
+    builder.max_batch_size = BATCH
+    engine = common.build(builder, network)
     values = np.random.default_rng(1).standard_normal((BATCH, *SHAPE)).astype(np.float32)
     common.compare("LReLU_TRT", run(engine, values), np.where(values > 0, values, SLOPE * values))
 
