@@ -19,7 +19,7 @@ EXAMPLES = {
     "bar": "joined: right",
     "calibration": "min-max, from the cache: right",
     "conditional": "condition False: right",
-    "foo": "Profile 0 refuses",
+    "foo": "(3, 512, 641) is refused",
     "lrelu": "LReLU_TRT: right",
     "lstm": "32 steps, last c: right",
     "output_shape": "6 rows: the value of shape is [12, 4]",

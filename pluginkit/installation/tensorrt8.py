@@ -11,10 +11,11 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 PYTHON = "PLUGINKIT_TENSORRT8_PYTHON"
@@ -36,7 +37,8 @@ class TensorRT8:
         where: the package's folder.
         libraries: the folders where its loader must search, for LD_LIBRARY_PATH.
         problem: why it can't be used; empty if it can.
-        remedy: what to do about that.
+        lacks: the packages to install against that.
+        remedy: what to do about it.
     """
 
     python: str
@@ -44,6 +46,7 @@ class TensorRT8:
     where: str = ""
     libraries: tuple[str, ...] = ()
     problem: str = ""
+    lacks: tuple[str, ...] = ()
     remedy: str = ""
 
     @property
@@ -62,7 +65,7 @@ def find() -> TensorRT8 | None:
     if python := named():
         return _ask(python)
     found = _look()
-    return found if found.version.startswith("8.") else None
+    return _with_remedy(found) if found.version.startswith("8.") else None
 
 
 @functools.cache
@@ -83,20 +86,35 @@ def _ask(python: str) -> TensorRT8:
         said = answer.stderr.strip()[-200:]
         return TensorRT8(python, problem=f"{name}: it ended with {answer.returncode}: {said}", remedy=remedy)
     found = json.loads(answer.stdout)
-    found["libraries"] = tuple(found["libraries"])
+    found |= {key: tuple(found[key]) for key in ("libraries", "lacks")}
     if found["problem"]:
         found["problem"] = f"{name}: {found['problem']}"
-    return TensorRT8(**{**found, "python": python})
+    return _with_remedy(TensorRT8(**{**found, "python": python}))
+
+
+def _with_remedy(found: TensorRT8) -> TensorRT8:
+    """With the command that installs what is lacking; in which versions, pluginkit's extra tensorrt8 says."""
+    if not found.lacks:
+        return found
+    from packaging.requirements import Requirement
+
+    from pluginkit import installation
+
+    extra = installation.requirements(("tensorrt8",), installation.OLDEST)
+    if "tensorrt" in found.lacks:
+        words = extra or ["--editable", f"{installation.PACKAGE.parent}[tensorrt8]"]
+    else:
+        named = {Requirement(one).name: one for one in extra}
+        words = [named.get(one, one) for one in found.lacks]
+    return replace(found, remedy=shlex.join([found.python, "-m", "pip", "install", *words]))
 
 
 def _look() -> TensorRT8:
-    """What this Python has."""
+    """What this Python has; without a remedy."""
     here = sys.executable
     spec = importlib.util.find_spec("tensorrt")
-    pip = f"{here} -m pip install"
     if spec is None or not spec.origin:
-        remedy = f"{pip} 'tensorrt==8.5.3.1' 'nvidia-cudnn-cu11<9'"
-        return TensorRT8(here, problem="it has no package tensorrt", remedy=remedy)
+        return TensorRT8(here, problem="it has no package tensorrt", lacks=("tensorrt",))
     folder = Path(spec.origin).parent
     try:
         version = importlib.metadata.version("tensorrt")
@@ -108,20 +126,16 @@ def _look() -> TensorRT8:
     found = TensorRT8(here, version, str(folder), tuple(dict.fromkeys(str(one) for one in libraries if one.is_dir())))
     number = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if number[:1] != (8,) or number < (8, 5):
-        return _with(found, f"its tensorrt is {version or 'of no known version'}; needed is 8.5 or 8.6",
-                     f"{pip} 'tensorrt==8.5.3.1'")  # fmt: skip
-    lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+        problem = f"its tensorrt is {version or 'of no known version'}; needed is 8.5 or 8.6"
+        return replace(found, problem=problem, lacks=("tensorrt",))
+    lacking = tuple(name for name in NEEDED if importlib.util.find_spec(name) is None)
     if lacking:
-        return _with(found, f"it lacks {', '.join(lacking)}", f"{pip} {' '.join(lacking)}")
+        return replace(found, problem=f"it lacks {', '.join(lacking)}", lacks=lacking)
     numpy = importlib.metadata.version("numpy")
     if int(numpy.partition(".")[0]) < FIRST_NUMPY:
-        return _with(found, f"its numpy is {numpy}; tensorrt {version} needs the numpy.bool of 2.0",
-                     f"{pip} 'numpy>=2'")  # fmt: skip
+        problem = f"its numpy is {numpy}; tensorrt {version} needs the numpy.bool of 2.0"
+        return replace(found, problem=problem, lacks=("numpy",))
     return found
-
-
-def _with(found: TensorRT8, problem: str, remedy: str) -> TensorRT8:
-    return TensorRT8(found.python, found.version, found.where, found.libraries, problem, remedy)
 
 
 if __name__ == "__main__":

@@ -42,14 +42,14 @@ def keep(thing: T) -> T:
     return thing
 
 
-def new_network() -> tuple[trt.Builder, trt.INetworkDefinition]:
-    """A builder, and an empty network with explicit batch.
+def new_network(*, explicit_batch: bool = True) -> tuple[trt.Builder, trt.INetworkDefinition]:
+    """A builder, and an empty network with explicit or implicit batch.
 
     Raises:
         ToolMissing: TensorRT makes no builder.
     """
     try:
-        made: tuple[trt.Builder, trt.INetworkDefinition] = CreateNetwork()()
+        made: tuple[trt.Builder, trt.INetworkDefinition] = CreateNetwork(explicit_batch=explicit_batch)()
     except TypeError as error:  # what 8.5's bindings raise for a null pointer
         message = f"TensorRT {trt.__version__} makes no builder: its log, above, says why"
         hint = "Where it names CUDA's error 35 or 100, run this on a machine with an NVIDIA GPU."

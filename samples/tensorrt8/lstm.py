@@ -1,6 +1,7 @@
 """An LSTM cell in a loop of the network API, in the place of IRNNv2, which TensorRT 8 deprecates.
 
-The loop has a trip limit (the number of steps), an iterator (x of a step) and two recurrences (h and c).
+The loop has a trip limit (the number of steps), an iterator (x of a step) and two recurrences (h and c). Without
+cuBLAS TensorRT 8.5 builds no matrix product in a loop: there, products are elementwise, and an IReduceLayer sums them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,20 @@ def add_lstm(network: trt.INetworkDefinition) -> None:
         return network.add_elementwise(left, right, getattr(trt.ElementWiseOperation, operation)).get_output(0)
 
     def times(left: trt.ITensor, values: np.ndarray) -> trt.ITensor:
-        plain = trt.MatrixOperation.NONE
-        return network.add_matrix_multiply(left, plain, common.constant(network, values), plain).get_output(0)
+        if with_cublas:
+            plain = trt.MatrixOperation.NONE
+            return network.add_matrix_multiply(left, plain, common.constant(network, values), plain).get_output(0)
+        columns = network.add_shuffle(left)
+        columns.reshape_dims = (BATCH, len(values), 1)
+        products = elementwise("PROD", columns.get_output(0), common.constant(network, values[None]))
+        return network.add_reduce(products, trt.ReduceOperation.SUM, 1 << 1, False).get_output(0)
 
     def activated(tensor: trt.ITensor, kind: str) -> trt.ITensor:
         return network.add_activation(tensor, getattr(trt.ActivationType, kind)).get_output(0)
 
+    with_cublas = trt.TacticSource.CUBLAS in common.usable_sources()
+    if not with_cublas:
+        print("Without cuBLAS: matrix products are elementwise products and sums")
     x = network.add_input("x", trt.float32, (-1, BATCH, FEATURES))
     first = common.constant(network, np.array(0, np.int32))
     steps = network.add_gather(network.add_shape(x).get_output(0), first, 0).get_output(0)  # 0-D, as a limit must be

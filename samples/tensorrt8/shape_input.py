@@ -1,6 +1,7 @@
 """A shape tensor as the network's input: a reshape to a size that is given when the engine runs.
 
-The profile has, beside the shapes of x, the values of size.
+The profile has, beside the shapes of x, the values of size. The engine can't be asked for them: of each the bindings'
+get_profile_shape_input of 8.5.3 gives the first number alone, (2,) for (2, 2).
 """
 
 from __future__ import annotations
@@ -29,10 +30,6 @@ def example() -> None:
         raise CheckFailed("size is no shape tensor")
     engine = common.build(builder, network, Profile().add("x", *SHAPES).add("size", *SIZES))
 
-    values = [tuple(one) for one in engine.get_profile_shape_input(0, "size")]
-    if values != list(SIZES):
-        raise CheckFailed(f"the engine's profile has the values {values} of size, not {list(SIZES)}")
-    print(f"The profile's values of size: {', '.join(map(str, values))}")
     for shape, wanted in ((SHAPES[0], SIZES[0]), (SHAPES[1], SIZES[1]), (SHAPES[1], (8, 3)), (SHAPES[2], SIZES[2])):
         given = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
         got = common.run(engine, {"x": given, "size": np.array(wanted, np.int32)})["y"]

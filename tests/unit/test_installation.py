@@ -36,7 +36,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAME = PROJECT["project"]["name"]
 HISTORY = ("pluginkit/templates/before_update/", "tests/update/projects/")
 """Projects as they were: what old ones are compared with, and shown to nobody. `pluginkit update` changes their CI."""
-OTHERS = "keras nvidia-cuda-cupti nvidia-cudnn-cu11 onnxruntime optimum-onnx pip tensorflow-cpu tf2onnx torch"
+OTHERS = "keras nvidia-cuda-cupti onnxruntime optimum-onnx pip tensorflow-cpu tf2onnx torch"
 """Distributions of others that a text may have people install, besides those of pyproject.toml."""
 VALUED = {"-d", "-r", "--find-links", "--group", "--index-url", "--python", "--target"}
 INSTALL = re.compile(r"""\b(?:pip3?|pipx|uv tool) install(?=\s)((?:[ \t]+(?:'[^'\n]+'|"[^"\n]+"|[^\s'"`()]+))*)""")
@@ -153,6 +153,15 @@ def test_every_extras_command_names_its_packages_alone() -> None:
         assert not list(strangers(text)), text
     assert installation.extra("html", "wheel") == installation.pip(*installation.requirements(("html", "wheel")))
     assert installation.requirements(("html",)) == PROJECT["project"]["optional-dependencies"]["html"]
+
+
+def test_what_this_python_is_too_new_for_is_installed_for_an_older_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = [one.partition(";")[0] for one in PROJECT["project"]["optional-dependencies"]["tensorrt8"]]
+    assert installation.requirements(("tensorrt8",), "3.10") == needed
+    assert installation.requirements(("tensorrt8",), "3.11") == []
+    of_this = installation.requirements
+    monkeypatch.setattr(installation, "requirements", lambda names, python="3.11": of_this(names, python))
+    assert installation.extra("tensorrt8") == shlex.join(["python3.10", "-m", "pip", "install", *needed])
 
 
 @pytest.mark.parametrize("name", ["html", "wheel"])

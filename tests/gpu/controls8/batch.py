@@ -7,7 +7,7 @@ import tensorrt as trt
 
 from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
 
-from .engine import EXPLICIT, LOG, Network, compared, control, copying, creator_of, data, driver, loaded, run
+from .engine import EXPLICIT, LOG, REGISTRY, Network, compared, control, copying, creator_of, data, driver, loaded, run
 
 IMAGE = (4, 8, 8)
 
@@ -44,6 +44,17 @@ def ioext_implicit() -> str:
 @control
 def ioext_explicit() -> str:
     return _ioext(explicit=True)
+
+
+@control
+def v2_explicit() -> str:
+    field = trt.PluginField("negSlope", np.array([0.1], np.float32), trt.PluginFieldType.FLOAT32)
+    creator = REGISTRY.get_plugin_creator("LReLU_TRT", "1", "")
+    made = Network()
+    leaky = creator.create_plugin("leaky", trt.PluginFieldCollection([field]))
+    made.output(made.plugin(leaky, made.input("x", (2, *IMAGE))).get_output(0), "y")
+    made.build()
+    return "built"
 
 
 def _open_dimensions(kind: str) -> str:

@@ -160,6 +160,25 @@ def onnx_scan() -> str:
     return _parsed(model([scan], [_value("x", FLOAT, ROWS)], CONSTANTS))
 
 
+@control
+def onnx_iteration_number() -> str:
+    """The first row is added to zeros; what is left is negated in the other iterations."""
+    then = helper.make_graph([helper.make_node("Add", ["s", "row"], ["t"])], "then", [], [_value("t", FLOAT, [4])])
+    other = helper.make_graph([helper.make_node("Neg", ["s"], ["e"])], "else", [], [_value("e", FLOAT, [4])])
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["row"], "gather", axis=0),
+        helper.make_node("Equal", ["i", "zero"], ["first"], "first"),
+        helper.make_node("If", ["first"], ["s2"], "if", then_branch=then, else_branch=other),
+        ALWAYS,
+    ]
+    inputs = [_value("i", INT64, []), _value("c", BOOL, []), _value("s", FLOAT, [4])]
+    outputs = [_value("going", BOOL, []), _value("s2", FLOAT, [4])]
+    loop = helper.make_node("Loop", ["trips", "yes", "zeros"], ["last"], "loop", body=_body(nodes, inputs, outputs))
+    rows = helper.make_node("Unsqueeze", ["last", "axis"], ["y"], "rows")
+    axis = helper.make_tensor("axis", INT64, [1], [0])
+    return _parsed(model([loop, rows], [_value("x", FLOAT, ROWS)], [*CONSTANTS, axis]))
+
+
 Branches = Callable[[Network, Any, Any], tuple[Any, Any]]
 
 

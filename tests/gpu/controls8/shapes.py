@@ -8,7 +8,7 @@ import numpy as np
 
 from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
 
-from .engine import Network, compared, control, copying, creator_of, data, gelu, loaded, run
+from .engine import LOG, Network, compared, control, copying, creator_of, data, gelu, loaded, run
 
 THREE = ((1, 4), (2, 4), (6, 4))
 """Min, opt and max of x."""
@@ -28,13 +28,27 @@ def shape_outside() -> str:
     return "run"
 
 
-@control
-def binding_names() -> str:
+def _two_profiles() -> Any:
     made = Network()
     made.output(made.gelu(made.input("x", (-1, 4))), "y")
     made.profile(x=THREE)
     made.profile(x=((8, 4), (8, 4), (16, 4)))
-    engine = loaded(made.build())
+    return loaded(made.build())
+
+
+@control
+def shape_of_another_profile() -> str:
+    context = _two_profiles().create_execution_context()
+    if context.active_optimization_profile != 0:
+        return f"the context has profile {context.active_optimization_profile}"
+    if not context.set_input_shape("x", (16, 4)):
+        raise LOG.refused()
+    return "taken"
+
+
+@control
+def binding_names() -> str:
+    engine = _two_profiles()
     return ", ".join(engine.get_binding_name(index) for index in range(engine.num_bindings))
 
 
