@@ -30,7 +30,9 @@ def judge(
     timeout: float,
     plan: Plan,
     begin: Callable[[str], None],
+    *,
     part: tuple[int, int] = (0, 1),
+    remark: Callable[[str], None] = lambda _: None,
 ) -> list[Verdict]:
     """Have TensorRT build and run everything; one verdict a network.
 
@@ -41,11 +43,20 @@ def judge(
         plan: networks and cases.
         begin: called with what is being done.
         part: which part of the networks, of how many.
+        remark: called with what a summary must say.
     """
     number, count = part
+
+    def verdicts_of(session: TensorrtSession) -> Iterator[Verdict]:
+        if lacking := session.lacking():
+            remark(
+                f"without {', '.join(lacking)}, whose libraries are not here or only stand-ins: their tactics are off"
+            )
+        yield from TensorrtRuns(session, plan, part).all()
+
     return collect(
         partial(tensorrt.open, library, manifest, timeout=timeout),
-        lambda session: TensorrtRuns(session, plan, part).all(),
+        verdicts_of,
         runtime=tensorrt.NAME,
         networks=[*(one.id for one in plan.usual), *(one.id for one in plan.by_api)][number::count],
         begin=begin,
@@ -131,14 +142,15 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
         return self.checked(network, verdict, check, pair)
 
     def _beyond(self, network: AnyNetwork, case: Case) -> str:
-        """Shapes one step outside of the profile, which TensorRT refuses."""
+        """Shapes that no profile has, which TensorRT refuses; 8.5.3 takes one of another profile than the context's."""
         number = [one.name for one in network.profiles].index(case.profile)
         wrong = []
         for name, (_, _, most) in network.profiles[number].shapes.items():
-            for axis, size in enumerate(most):
-                dims = (*most[:axis], size + 1, *most[axis + 1 :])
+            for axis in range(len(most)):
+                largest = max(profile.shapes[name][2][axis] for profile in network.profiles)
+                dims = (*most[:axis], largest + 1, *most[axis + 1 :])
                 if self.session.accepts(network, number, name, dims):
-                    wrong.append(f"input '{name}' takes {list(dims)}, which is outside of profile {case.profile!r}")
+                    wrong.append(f"input '{name}' takes {list(dims)}, which no profile has")
         return "\n".join(wrong)
 
     def _weak(self, network: Network, weak: Weak, cases: Sequence[Case]) -> Verdict:

@@ -11,7 +11,7 @@ from pluginkit.runtimes import Availability
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
 PARTS = 2
-"""Of a run, each with processes of its own. Their contexts take turns on the GPU: 16 processes were no faster than 4."""
+"""Of a run, each with processes of its own. Contexts take turns on the GPU: 16 processes were no faster than 4."""
 
 
 class TensorrtJudge:
@@ -50,12 +50,17 @@ class TensorrtJudge:
             library = place.gpu_library()
         except ToolMissing as error:
             return Answers(absent=f"{error.message} ({error.hint})")
-        return Answers(tuple(judge(library, work.manifest, work.timeout, work.plan, place.begin, item.subject)))
+        remarks: list[str] = []
+        verdicts = judge(
+            library, work.manifest, work.timeout, work.plan, place.begin, part=item.subject, remark=remarks.append
+        )
+        return Answers(tuple(verdicts), remark="; ".join(remarks))
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
-        """Its version."""
-        del work, found
-        return f"{self.probe().version}, on the GPU"
+        """Its version, and what of it is switched off."""
+        del work
+        remarks = dict.fromkeys(answers.remark for answers in found if answers.remark)
+        return "; ".join((f"{self.probe().version}, on the GPU", *remarks))
 
 
 JUDGE = TensorrtJudge()
