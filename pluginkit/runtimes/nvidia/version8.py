@@ -44,7 +44,7 @@ CLIP = 1e30
 
 
 def load(registry: Any, library: str, functions: Sequence[str], namespace: str, log: Any) -> None:
-    """Opens a library, which registers its creators statically, or by its init functions.
+    """Opens a library, which registers its creators statically, by its init functions, or some in each way.
 
     Args:
         registry: to see what comes.
@@ -54,21 +54,22 @@ def load(registry: Any, library: str, functions: Sequence[str], namespace: str, 
         log: what was said meanwhile.
 
     Raises:
-        CheckFailed: it can't be opened, or an init function answers false.
+        CheckFailed: it can't be opened, or an init function answers false and no creator came.
     """
     before = len(creators(registry))
     try:
         opened = ctypes.CDLL(library)
     except OSError as error:
         raise CheckFailed(f"{library} can't be opened: {error}") from None
-    if len(creators(registry)) > before:
-        return
+    refused = []
     for name in functions:
         function = getattr(opened, name)
         function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_void_p, ctypes.c_char_p]
         if not function(None, namespace.encode()):
-            said = "".join(f"\n{text}" for _, text in log.take())
-            raise CheckFailed(f"{library}: {name}(nullptr, {json.dumps(namespace)}) answers false{said}")
+            refused.append(f"{name}(nullptr, {json.dumps(namespace)})")
+    if refused and len(creators(registry)) == before:
+        said = "".join(f"\n{text}" for _, text in log.take())
+        raise CheckFailed(f"{library}: {', '.join(refused)} answers false{said}")
 
 
 def creators(registry: Any) -> list[Any]:

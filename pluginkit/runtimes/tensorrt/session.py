@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,18 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
 from pluginkit.installation import tensorrt8
 from pluginkit.installation.tensorrt8 import TensorRT8
+from pluginkit.library.file_checks import INIT_FUNCTION
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
 from pluginkit.network.model import Array, Case, Network
 from pluginkit.network.weak_types import Weak
-from pluginkit.runtimes.nvidia.engines import EngineSession
+from pluginkit.runtimes.nvidia.engines import BINDINGS, EngineSession
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt"
 MAJORS = layouts.DEFAULT
 """Of those that run in this interpreter without further ado."""
 DISTRIBUTIONS = ("tensorrt", "tensorrt_cu13", "tensorrt_cu12")
-INIT_FUNCTION = re.compile(r"init\w*Plugins")
-"""What pluginkit's libraries and NVIDIA's call it."""
 
 
 def probe() -> Availability:
@@ -68,6 +66,23 @@ def _version() -> str:
         for distribution in importlib.metadata.distributions(name=name):
             return distribution.version
     return ""
+
+
+def searching(eight: TensorRT8) -> dict[str, str]:
+    """What a worker's environment must have, so that the libraries of a TensorRT 8 are found."""
+    searched = [*eight.libraries, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    return {"LD_LIBRARY_PATH": os.pathsep.join(searched)}
+
+
+def interpreter(eight: TensorRT8) -> str:
+    """The interpreter of a worker with a TensorRT 8; empty if it is this one."""
+    return eight.python if eight.foreign else ""
+
+
+def worker_of(eight: TensorRT8) -> dict[str, Any]:
+    """The arguments of a `Worker` with the bindings of a TensorRT 8."""
+    env = {BINDINGS: TensorrtSession.MODULE, **searching(eight)}
+    return {"env": env, "python": interpreter(eight)}
 
 
 def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> TensorrtSession:  # noqa: A001
@@ -108,10 +123,7 @@ class TensorrtSession(EngineSession):
         self._eight = eight
 
     def _environment(self) -> Mapping[str, str]:
-        if not self._eight:
-            return {}
-        searched = [*self._eight.libraries, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-        return {"LD_LIBRARY_PATH": os.pathsep.join(searched)}
+        return searching(self._eight) if self._eight else {}
 
     def _init(self) -> Mapping[str, Any]:
         if not self._eight:
@@ -120,7 +132,7 @@ class TensorrtSession(EngineSession):
         return {"functions": functions, "namespace": self._identity[2]}
 
     def _python(self) -> str:
-        return self._eight.python if self._eight and self._eight.foreign else ""
+        return interpreter(self._eight) if self._eight else ""
 
     def lacking(self) -> list[str]:
         """The tactic sources that are switched off, because their libraries aren't here: of TensorRT 8."""
