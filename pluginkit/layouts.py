@@ -70,6 +70,12 @@ assert set(NUMBERS) == set(get_args(LayoutNumber))
 IMPLICIT_BATCH = next(one for one in LAYOUTS if one.implicit_batch)
 """The newest layout whose networks may have an implicit batch dimension."""
 
+BEFORE_V3 = next(one for one in LAYOUTS if not one.has_v3)
+"""The layout without IPluginV3: that of TensorRT 8, whose Python API is another, too."""
+
+STRONGLY_TYPED_ALONE = LAYOUTS[0].number
+"""The first major version whose networks are all strongly typed."""
+
 RTX_HOST = 10701
 """What getInferLibVersion() answers in pluginkit's host that plays TensorRT-RTX."""
 

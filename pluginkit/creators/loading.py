@@ -21,7 +21,7 @@ from pluginkit.runtimes.tensorrt import session as tensorrt
 
 CHILD = "pluginkit.creators.loading_child"
 CHILD8 = "pluginkit.creators.registry8_child"
-EIGHT = layouts.layout(8).creators_by
+EIGHT = layouts.BEFORE_V3.creators_by
 LATER = {one.creators_by for one in layouts.LAYOUTS} - {EIGHT}
 """What libraries export for the registry of TensorRT 8, and for the later ones'."""
 

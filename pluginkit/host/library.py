@@ -72,7 +72,7 @@ class Creator:
         self._native = native
         kind, major, minor = native.interface_info
         # TensorRT 8's creators have no getInterfaceInfo.
-        self.interface = f"{kind} {major}.{minor}" if kind is not None else layouts.layout(8).creator
+        self.interface = f"{kind} {major}.{minor}" if kind is not None else layouts.BEFORE_V3.creator
         if not (native.is_v2 or native.is_v3):
             raise Finding(
                 "IPluginCreatorInterface::getInterfaceInfo",

@@ -93,6 +93,10 @@ class Stand:
     ranged: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def is_8(self) -> bool:
+        return self.major == 8
+
+    @property
     def weak(self) -> bool:
         return self.major < 11
 

@@ -92,14 +92,14 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
 
     def _built(self, network: AnyNetwork, built: BuildVerdict) -> Verdict:
         """As `built`, of the plan's cases."""
-        if self.session.major == 8 and built.status == "refused":
+        if self.session.is_8 and built.status == "refused":
             return version8.whatever(self.session, network, self.verdict(network.id, built))
         return self.built(network, built, self._in_types, self.cases(network))
 
     def _in_types(self, network: AnyNetwork, case: Case) -> str:
         """Whether the outputs are right; of TensorRT 8 also whether the plugin ran in the network's types."""
         difference = self.right(network, case)
-        if difference or self.session.major != 8:
+        if difference or not self.session.is_8:
             return difference
         return "\n".join(version8.other_types(network, self.session.run_in(network, case)))
 

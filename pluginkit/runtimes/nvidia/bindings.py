@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from pluginkit import layouts
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import NetworkProfile
 from pluginkit.process.escapes import shown
@@ -30,6 +31,7 @@ else:
 
 __all__ = [
     "BINDINGS",
+    "IS_8",
     "MAJOR",
     "Answer",
     "Log",
@@ -46,8 +48,10 @@ Answer: TypeAlias = tuple[bool, str, tuple[str, ...]]
 
 MAJOR = int(trt.__version__.partition(".")[0])
 """TensorRT's major version; 1 of TensorRT-RTX."""
+IS_8 = layouts.BEFORE_V3.number == MAJOR
+"""Whether it is TensorRT 8, whose API is another: `version8` has it."""
 
-if MAJOR == 8:
+if IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 NO_GPU = "(cudaError 35:"
@@ -105,7 +109,7 @@ def load(registry: trt.IPluginRegistry, library: str, log: Log, who: str) -> Non
 
 def identities(registry: trt.IPluginRegistry) -> list[tuple[str, str, str, str]]:
     """Every creator: name, version, namespace, class."""
-    creators = version8.creators(registry) if MAJOR == 8 else registry.all_creators
+    creators = version8.creators(registry) if IS_8 else registry.all_creators
     return [_identity(cast("trt.IPluginCreatorV3One", creator)) for creator in creators]
 
 
@@ -120,7 +124,7 @@ def parser_errors(parser: trt.OnnxParser) -> list[str]:
 
 
 def _parser_error(error: trt.ParserError) -> str:
-    if MAJOR == 8:
+    if IS_8:
         node = version8.at_node(error)
     else:
         node = f" at node {error.node_name()!r} ({shown(error.node_operator())})" if error.node_name() else ""

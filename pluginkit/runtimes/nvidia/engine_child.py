@@ -9,6 +9,7 @@ from typing import cast
 
 from polygraphy.exception import PolygraphyException
 
+from pluginkit import layouts
 from pluginkit.errors import CheckFailed
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.network.model import Array, Network, PluginCall
@@ -17,7 +18,7 @@ from pluginkit.runtimes.nvidia import bindings as nvidia
 from pluginkit.runtimes.nvidia.bindings import Answer, Log, trt
 from pluginkit.runtimes.nvidia.engine_contexts import Engine
 
-if nvidia.MAJOR == 8:
+if nvidia.IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 
@@ -151,8 +152,8 @@ class RtxEngineChild(EngineChild):
 
 def strongly_typed() -> int:
     """The flag for it; TensorRT 11 knows nothing else. TensorRT 8 hasn't got it: its networks are of explicit batch."""
-    if nvidia.MAJOR >= 11:
+    if nvidia.MAJOR >= layouts.STRONGLY_TYPED_ALONE:
         return 0
-    if nvidia.MAJOR == 8:
+    if nvidia.IS_8:
         return version8.EXPLICIT_BATCH
     return 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)

@@ -12,7 +12,7 @@ from polygraphy.backend.trt import TrtRunner
 
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import Array
-from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
 if TYPE_CHECKING:
     from polygraphy.cuda import Stream
@@ -176,7 +176,7 @@ def _run(runner: TrtRunner, feeds: Mapping[str, Array]) -> dict[str, Array]:
 
 def _typed(engine: trt.ICudaEngine, name: str, array: Array) -> Array:
     """A network input in the engine's type: TensorRT 8 makes INT32 of INT64."""
-    return np.asarray(array, trt.nptype(engine.get_tensor_dtype(name))) if MAJOR == 8 else array
+    return np.asarray(array, trt.nptype(engine.get_tensor_dtype(name))) if IS_8 else array
 
 
 def _plain(array: Array) -> Array:

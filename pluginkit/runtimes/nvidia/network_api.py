@@ -10,9 +10,9 @@ import numpy as np
 from pluginkit.errors import CheckFailed
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
-from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
-if MAJOR == 8:
+if IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 
@@ -49,7 +49,7 @@ TYPES = {
     "int32": trt.int32,
     "bool": trt.bool,
 }
-if MAJOR == 8:
+if IS_8:
     # It has no INT64; its parser makes INT32 of ONNX's, too.
     TYPES["int64"] = trt.int32
 else:
@@ -80,7 +80,7 @@ class Player:
         self._states: dict[str, trt.IRecurrenceLayer] = {}
         self.kept: list[Array] = []
         layers = [network.get_layer(index) for index in range(network.num_layers)]
-        parsed = trt.LayerType.PLUGIN_V2 if MAJOR == 8 else trt.LayerType.PLUGIN_V3
+        parsed = trt.LayerType.PLUGIN_V2 if IS_8 else trt.LayerType.PLUGIN_V3
         self._plugins = {layer.name: layer for layer in layers if layer.type == parsed}
         # What the parsed model gave out is not asked for.
         for output in [network.get_output(index) for index in range(network.num_outputs)]:
@@ -107,7 +107,7 @@ class Player:
         self._tensors[step.out] = self.network.add_input(step.out, TYPES[step.dtype], step.dims)
 
     def _constantlayer(self, step: api.ConstantLayer) -> None:
-        kind = "int32" if MAJOR == 8 and step.dtype == "int64" else step.dtype
+        kind = "int32" if IS_8 and step.dtype == "int64" else step.dtype
         values = np.array(step.values, kind).reshape(step.dims)
         self.kept.append(values)
         self._is(step.out, self.network.add_constant(step.dims, values).get_output(0))
@@ -122,7 +122,7 @@ class Player:
 
     def _cast(self, step: api.Cast) -> None:
         x, kind = self._tensors[step.x], TYPES[step.dtype]
-        layer = version8.cast(self.network, x, kind) if MAJOR == 8 else self.network.add_cast(x, kind)
+        layer = version8.cast(self.network, x, kind) if IS_8 else self.network.add_cast(x, kind)
         self._is(step.out, layer.get_output(0))
 
     def _identitylayer(self, step: api.IdentityLayer) -> None:
@@ -131,7 +131,7 @@ class Player:
     def _quantize(self, step: api.Quantize) -> None:
         x, scale = self._tensors[step.x], self._tensors[step.scale]
         layer: trt.IQuantizeLayer
-        if MAJOR == 8:
+        if IS_8:
             layer = version8.quantize(self.network, x, scale)
         else:
             layer = self.network.add_quantize(x, scale, TYPES[step.dtype])
@@ -140,7 +140,7 @@ class Player:
     def _dequantize(self, step: api.Dequantize) -> None:
         x, scale = self._tensors[step.x], self._tensors[step.scale]
         layer: trt.IDequantizeLayer
-        if MAJOR == 8:
+        if IS_8:
             layer = version8.dequantize(self.network, x, scale)
         else:
             layer = self.network.add_dequantize(x, scale, trt.float32)

@@ -11,12 +11,12 @@ from pluginkit.network.weak_types import Weak
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia import bindings as nvidia
 from pluginkit.runtimes.nvidia import network_api
-from pluginkit.runtimes.nvidia.bindings import MAJOR, Answer, trt
+from pluginkit.runtimes.nvidia.bindings import IS_8, Answer, trt
 from pluginkit.runtimes.nvidia.copying import NAME
 from pluginkit.runtimes.nvidia.engine_child import EngineChild, Made, strongly_typed
 from pluginkit.runtimes.tensorrt.plugins import PluginPlayer
 
-if MAJOR == 8:
+if IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 
@@ -44,7 +44,7 @@ class TensorrtChild(EngineChild):
         super().__init__(library)
 
     def _load(self, library: str) -> None:
-        if MAJOR == 8:
+        if IS_8:
             version8.load(self.registry, library, self._functions, self._namespace, self.log)
         else:
             super()._load(library)
@@ -52,7 +52,7 @@ class TensorrtChild(EngineChild):
     def configuration(self, builder: trt.Builder) -> trt.IBuilderConfig:
         """As there; of TensorRT 8 without tactic sources whose libraries aren't here."""
         config = super().configuration(builder)
-        if MAJOR == 8:
+        if IS_8:
             version8.configure(config)
         return config
 
@@ -60,12 +60,12 @@ class TensorrtChild(EngineChild):
         self, config: trt.IBuilderConfig, network: trt.INetworkDefinition, calls: Sequence[PluginCall]
     ) -> None:
         """TensorRT 8 has no strongly typed networks: flags and constraints."""
-        if MAJOR == 8:
+        if IS_8:
             version8.hold_types(config, network, calls)
 
     def lacking(self) -> list[str]:
         """The tactic sources that are switched off, because their libraries aren't here."""
-        return version8.lacking() if MAJOR == 8 else []
+        return version8.lacking() if IS_8 else []
 
     def build_shapes(self, network: Network, file: str) -> Answer:
         """As `build`, and gives each output's shape out, as a shape tensor NAME_shape."""
@@ -87,7 +87,7 @@ class TensorrtChild(EngineChild):
         # TensorRT 11 hasn't got what this module uses.
         from pluginkit.runtimes.tensorrt import weak_types as tensorrt_weak
 
-        made = self.parsed(network, strongly_typed() if MAJOR == 8 else 0)
+        made = self.parsed(network, strongly_typed() if IS_8 else 0)
         if made.refusal:
             return made.refusal
         config = self.configuration(made.builder)

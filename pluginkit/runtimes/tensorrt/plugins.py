@@ -13,10 +13,10 @@ from pluginkit.field_types import FieldType, encode
 from pluginkit.network import api_model as api
 from pluginkit.network.model import PluginCall
 from pluginkit.runtimes.nvidia import creator_fields
-from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 from pluginkit.runtimes.nvidia.network_api import Player
 
-if MAJOR == 8:
+if IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 FIELD_TYPES = {
@@ -28,7 +28,7 @@ FIELD_TYPES = {
     FieldType.INT32: trt.PluginFieldType.INT32,
     FieldType.STRING: trt.PluginFieldType.CHAR,
 }
-if MAJOR != 8:
+if not IS_8:
     FIELD_TYPES |= {FieldType.BFLOAT16: trt.PluginFieldType.BF16, FieldType.INT64: trt.PluginFieldType.INT64}
 """What a creator's field collection can carry of a manifest's types."""
 
@@ -58,7 +58,7 @@ class PluginPlayer(Player):
         name, version, namespace = self._identity = identity
         self._calls = calls
         self._creator: object
-        if MAJOR == 8:
+        if IS_8:
             self._creator = version8.creator(registry, name, version, namespace)
         else:
             self._creator = registry.get_creator(name, version, namespace)
@@ -83,12 +83,12 @@ class PluginPlayer(Player):
     ) -> trt.IPluginV2Layer | trt.IPluginV3Layer:
         """The layer, by the version that the creator is of; None where NVIDIA's API makes none."""
         fields = collection(self._calls[node], self._held)
-        if MAJOR != 8 and isinstance(self._creator, trt.IPluginCreatorV3One):
+        if not IS_8 and isinstance(self._creator, trt.IPluginCreatorV3One):
             three = self._creator.create_plugin(node, fields, trt.TensorRTPhase.BUILD)
             self._made(node, three)
             return self.network.add_plugin_v3(inputs=inputs, shape_inputs=shape_inputs, plugin=three)
         if isinstance(self._creator, trt.IPluginCreator):
-            if MAJOR == 8:
+            if IS_8:
                 # One that it doesn't list can end the process: see creator_fields.
                 creator_fields.check(self._creator, self._calls[node].fields)
             two = self._creator.create_plugin(node, fields)

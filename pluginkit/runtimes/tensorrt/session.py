@@ -118,7 +118,8 @@ class TensorrtSession(EngineSession):
         super().__init__(library, manifest, timeout)
         self.version = version
         self.major = int(version.partition(".")[0])
-        self.weak = self.major < 11
+        self.is_8 = self.major == layouts.BEFORE_V3.number
+        self.weak = self.major < layouts.STRONGLY_TYPED_ALONE
         """Whether it has networks whose precision the builder chooses."""
         self._eight = eight
 

@@ -13,9 +13,9 @@ from polygraphy.cuda import DeviceArray
 
 from pluginkit.network.model import Array
 from pluginkit.network.weak_types import Weak
-from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
-if MAJOR == 8:
+if IS_8:
     from pluginkit.runtimes.nvidia import version8
 
 INT8_STEPS = 127
@@ -96,15 +96,15 @@ def apply(
     config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
     layers = [network.get_layer(index) for index in range(network.num_layers)]
     plugins = [layer for layer in layers if layer.name in weak.input_scales]
-    ends = version8.float_ends(network) if MAJOR == 8 else []
+    ends = version8.float_ends(network) if IS_8 else []
     for layer in plugins:
         layer.precision = low
         for index in range(layer.num_outputs):
-            if MAJOR == 8 and layer.get_output(index).dtype == trt.float32:
+            if IS_8 and layer.get_output(index).dtype == trt.float32:
                 layer.set_output_type(index, low)
         if weak.kind == "int8-ranges":
             _set_ranges(layer, weak)
-    if MAJOR == 8:
+    if IS_8:
         version8.hand_ranges_on(ends)
     if not weak.calibrated:
         return None
