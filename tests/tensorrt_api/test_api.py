@@ -32,6 +32,8 @@ NOT_NVIDIAS = re.compile(
     r"|trt\.get_plugin_registry\(\)|trt\.nptype"
     # TensorRT 8's own: its bindings aren't those that are checked against.
     r"|version8\.|\bends\b"
+    # Polygraphy's exception, and its text.
+    r"|PolygraphyException|\{error\}"
 )
 """Lines on which an expression may be of any type: NumPy's arrays and Polygraphy's runner."""
 
