@@ -32,6 +32,14 @@ PACKAGES = ("numpy>=2,<2.3", "onnx", "polygraphy", "tomli", "typing_extensions",
 STAND_INS = {"libcublas.so.11": r"cublas(?!Lt)\w+", "libcublasLt.so.11": r"cublasLt\w+", "libcudnn.so.8": r"cudnn\w+"}
 LEFT_OUT = ("test", "idlelib", "tkinter", "ensurepip", "__pycache__")
 DIGESTS = "DIGESTS"
+LAUNCHER = """\
+#!/bin/sh
+home=$(dirname "$(dirname "$(readlink -f "$0")")")
+LD_LIBRARY_PATH="$home/python/lib:$home/packages/tensorrt:$home/packages/nvidia/cuda_runtime/lib\
+${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH
+exec "$home/python/bin/python3.10" "$@"
+"""
 BLOCK = 1 << 20
 
 
@@ -100,6 +108,7 @@ def pack(out: Path, python: Path, size: int, *, cublas: bool) -> None:
         site = home / "python/lib/python3.10/site-packages"
         site.mkdir(parents=True, exist_ok=True)
         (site / "packages.pth").write_text("../../../../packages\n", encoding="utf-8")
+        launcher(home)
         stand_in(packages / "tensorrt", packages / "nvidia/cublas/lib" if cublas else None)
         say("Packing ...")
         out.mkdir(parents=True, exist_ok=True)
@@ -109,6 +118,14 @@ def pack(out: Path, python: Path, size: int, *, cublas: bool) -> None:
     lines = [f"{digest(part)}  {part.name}\n" for part in parts]
     (out / DIGESTS).write_text("".join(lines), encoding="utf-8")
     say(f"{len(parts)} parts in {out}. Next, there: python3 tools/real_tensorrt.py unpack {out} /opt/tensorrt8")
+
+
+def launcher(home: Path) -> None:
+    """Write bin/python3.10, which finds its own library, TensorRT's and CUDA's from wherever the folder is."""
+    program = home / "bin/python3.10"
+    program.parent.mkdir()
+    program.write_text(LAUNCHER, encoding="utf-8")
+    program.chmod(0o755)
 
 
 def stand_in(folder: Path, cublas: Path | None) -> None:
@@ -181,7 +198,7 @@ def unpack(parts: Path, folder: Path) -> None:
         (Path(place) / "tensorrt8").rename(folder)
     home = folder.resolve()
     print(f"export PLUGINKIT_TENSORRT8={home}/packages/tensorrt")
-    print(f"export PLUGINKIT_TENSORRT8_PYTHON={home}/python/bin/python3.10")
+    print(f"export PLUGINKIT_TENSORRT8_PYTHON={home}/bin/python3.10")
 
 
 def digest(path: Path) -> str:

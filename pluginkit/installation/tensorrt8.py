@@ -74,12 +74,9 @@ def _ask(python: str) -> TensorRT8:
     remedy = f"Set {PYTHON} to the path of a Python 3.10 (or older) that has tensorrt 8.5 or 8.6, or unset it."
     if not os.access(python, os.X_OK) or Path(python).is_dir():
         return TensorRT8(python, problem=f"{name}: it is not a program", remedy=remedy)
-    # A Python that was moved finds its own library by that alone. Without -E it would search this one's PYTHONPATH.
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(Path(python).absolute().parents[1] / "lib")}
     try:
-        answer = subprocess.run(
-            [python, "-E", __file__], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
-        )
+        # Without -E it would search this one's PYTHONPATH.
+        answer = subprocess.run([python, "-E", __file__], capture_output=True, text=True, timeout=TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return TensorRT8(python, problem=f"{name}: {error}", remedy=remedy)
     if answer.returncode:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
 import tarfile
 from pathlib import Path
 from types import ModuleType
@@ -42,10 +44,28 @@ def test_parts_come_together(tool: ModuleType, parts: Path, capsys: pytest.Captu
     there = parts.parent / "opt" / "tensorrt8"
     tool.unpack(parts, there)
     assert (there / "lib.so").read_bytes() == bytes(range(256)) * 4
-    assert f"export PLUGINKIT_TENSORRT8={there}/packages/tensorrt" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"export PLUGINKIT_TENSORRT8={there}/packages/tensorrt" in said
+    assert f"export PLUGINKIT_TENSORRT8_PYTHON={there}/bin/python3.10" in said
     assert [one.name for one in there.parent.iterdir()] == ["tensorrt8"], "nothing else is left"
     with pytest.raises(ValueError, match="is there already"):
         tool.unpack(parts, there)
+
+
+def test_the_packed_python_finds_its_libraries_wherever_it_is(tool: ModuleType, tmp_path: Path) -> None:
+    home = tmp_path / "packed here"
+    interpreter = home / "python/bin/python3.10"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text('#!/bin/sh\necho "$LD_LIBRARY_PATH" "$@"\n')
+    interpreter.chmod(0o755)
+    tool.launcher(home)
+    there = home.rename(tmp_path / "moved there")
+    link = tmp_path / "link"
+    link.symlink_to(there / "bin/python3.10")
+    environment = {**os.environ, "LD_LIBRARY_PATH": "/own"}
+    done = subprocess.run([link, "-c", "a b"], env=environment, capture_output=True, text=True, check=True)
+    folders = ("python/lib", "packages/tensorrt", "packages/nvidia/cuda_runtime/lib")
+    assert done.stdout == f"{':'.join(f'{there}/{one}' for one in folders)}:/own -c a b\n"
 
 
 @pytest.mark.parametrize(
