@@ -16,6 +16,9 @@ NVIDIA = Path(__file__).resolve().parent.parent / ".venv-nvidia"
 # tensorrt-lean 10 and 11 have one module name, so each lies in a folder of its own.
 os.environ.setdefault("PLUGINKIT_LEAN10", str(NVIDIA / "lean10"))
 os.environ.setdefault("PLUGINKIT_LEAN11", str(NVIDIA / "lean11"))
+# A machine with TensorRT 8 has it for the tests that are marked real_tensorrt: the others see none.
+if python := os.environ.pop("PLUGINKIT_TENSORRT8_PYTHON", ""):
+    os.environ["PLUGINKIT_TESTS_TENSORRT8_PYTHON"] = python  # pytest-xdist's workers are told by it
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "bar_plugin"
 
 
@@ -74,6 +77,18 @@ def _variables_stay() -> Iterator[None]:
     before = _own_variables()
     yield
     assert _own_variables() == before, "the test left a variable of the environment changed"
+
+
+@pytest.fixture(autouse=True)
+def _tensorrt8(request: pytest.FixtureRequest, _variables_stay: None) -> Iterator[None]:
+    """The Python that has TensorRT 8, for tests that are marked for it."""
+    python = os.environ.get("PLUGINKIT_TESTS_TENSORRT8_PYTHON")
+    if not python or not request.node.get_closest_marker("real_tensorrt"):
+        yield
+        return
+    os.environ["PLUGINKIT_TENSORRT8_PYTHON"] = python
+    yield
+    del os.environ["PLUGINKIT_TENSORRT8_PYTHON"]
 
 
 @pytest.fixture(scope="session")
