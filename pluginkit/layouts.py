@@ -32,6 +32,7 @@ class Layout:
         has_v3: whether it has IPluginV3.
         implicit_batch: whether networks may have an implicit batch dimension.
         hands_handles: whether attachToContext may get handles of cuDNN and cuBLAS.
+        weakly_typed: whether there are networks whose builder chooses precisions.
         lacks: the element types that a plugin can't have there.
         by_default: whether `build` puts it into a library that does not say which layouts it wants.
     """
@@ -48,13 +49,15 @@ class Layout:
     has_v3: bool = True
     implicit_batch: bool = True
     hands_handles: bool = True
+    weakly_typed: bool = True
     lacks: frozenset[DType] = frozenset()
     by_default: bool = True
 
 
 LAYOUTS: tuple[Layout, ...] = (
     Layout(11, "11.0 and later", 0, 110100, "int64", "IPluginCreatorInterface", "getCreators",
-           "loadLibrary, or the init function", ("11.1",), implicit_batch=False, hands_handles=False),
+           "loadLibrary, or the init function", ("11.1",), implicit_batch=False, hands_handles=False,
+           weakly_typed=False),
     Layout(10, "10.0 to 10.16", 0, 101600, "int64", "IPluginCreatorInterface", "getCreators",
            "loadLibrary, or the init function", ("10.3", "10.16")),
     Layout(8, "8.5 and 8.6", 5, 8503, "int32", "IPluginCreator", "getPluginCreators",
@@ -72,9 +75,6 @@ IMPLICIT_BATCH = next(one for one in LAYOUTS if one.implicit_batch)
 
 BEFORE_V3 = next(one for one in LAYOUTS if not one.has_v3)
 """The layout without IPluginV3: that of TensorRT 8, whose Python API is another, too."""
-
-STRONGLY_TYPED_ALONE = LAYOUTS[0].number
-"""The first major version whose networks are all strongly typed."""
 
 RTX_HOST = 10701
 """What getInferLibVersion() answers in pluginkit's host that plays TensorRT-RTX."""

@@ -106,7 +106,7 @@ _ELSEWHERE = (
 def _found() -> set[int]:
     """TensorRT's major versions whose headers, or whose runtime of TensorRT 8, are on this machine."""
     eight = tensorrt8.find()
-    return {*toolchain.sdk_headers(), *([8] if eight and not eight.problem else [])}
+    return {*toolchain.sdk_headers(), *([layouts.BEFORE_V3.number] if eight and not eight.problem else [])}
 
 
 def _layouts(

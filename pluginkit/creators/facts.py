@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from pluginkit.field_types import NAMES
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,16 @@ class FieldFacts:
     name: str
     type: str
     length: int
+
+    @classmethod
+    def of(cls, field: Any) -> FieldFacts:
+        """A PluginField of NVIDIA's Python bindings."""
+        return cls(field.name, type_name(int(field.type)), field.size)
+
+
+def type_name(number: int) -> str:
+    """A field's type, by the number of its `nvinfer1::PluginFieldType`."""
+    return NAMES[number] if 0 <= number < len(NAMES) else f"PluginFieldType {number}"
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any
 
 from pluginkit import host
 from pluginkit.creators import probing
-from pluginkit.creators.facts import CreatorFacts, FieldFacts
+from pluginkit.creators.facts import CreatorFacts, FieldFacts, type_name
 from pluginkit.errors import CheckFailed
-from pluginkit.field_types import NAMES
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia.creator_names import identity
 
@@ -60,7 +59,7 @@ def _in_host(path: Path, version: int) -> list[CreatorFacts]:
             creator.kind.upper(),
             creator.interface,
             base,
-            tuple(FieldFacts(field.name, _type(field.type), field.length) for field in creator.fields),
+            tuple(FieldFacts(field.name, type_name(field.type), field.length) for field in creator.fields),
         )
         for creator, base in zip(library.creators, probing.bases(library.creators), strict=True)
     ]
@@ -117,10 +116,6 @@ def _facts(creator: Any) -> CreatorFacts:
     fields: list[FieldFacts] = []
     # A null collection comes as None.
     with contextlib.suppress(TypeError):
-        fields = [FieldFacts(field.name, _type(int(field.type)), field.size) for field in creator.field_names]
+        fields = [FieldFacts.of(field) for field in creator.field_names]
     kind = "V3" if "V3" in interface else "V2"
     return CreatorFacts(*identity(creator), kind, interface, "IPluginV3" if kind == "V3" else "", tuple(fields))
-
-
-def _type(number: int) -> str:
-    return NAMES[number] if 0 <= number < len(NAMES) else f"PluginFieldType {number}"

@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pluginkit import layouts
 from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.errors import CheckFailed
-from pluginkit.field_types import NAMES
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia import version8
 from pluginkit.runtimes.nvidia.bindings import Log, trt
@@ -32,7 +32,9 @@ class Registry8Child:
     def creators(self) -> list[CreatorFacts]:
         """What came with the library."""
         return [
-            CreatorFacts(*identity(one), "V2", "IPluginCreator", "", tuple(_fields(one.field_names or ())))
+            CreatorFacts(
+                *identity(one), "V2", layouts.BEFORE_V3.creator, "", tuple(map(FieldFacts.of, one.field_names or ()))
+            )
             for one in self._creators
         ]
 
@@ -55,7 +57,3 @@ def _loaded(library: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _fields(listed: Sequence[object]) -> list[FieldFacts]:
-    return [FieldFacts(one.name, f"k{NAMES[int(one.type)].removeprefix('k')}", one.size) for one in listed]  # type: ignore[attr-defined]

@@ -9,6 +9,8 @@ from pluginkit.network.model import Array
 
 WeakKind: TypeAlias = Literal["fp16", "int8-ranges", "int8-minmax", "int8-entropy"]
 """The FP16 flag; the INT8 flag with dynamic ranges, or with a calibrator."""
+INT8_STEPS = 127
+"""A dynamic range of ±127 scales gives the symmetric scale (developer guide 10.x, implicit quantization)."""
 
 
 @dataclass(frozen=True)

@@ -138,14 +138,11 @@ def _program(
     read: int,
     write: int,
 ) -> subprocess.Popen[bytes]:
-    """A child that is a program of its own, or one that `before` starts; `python` ends with its search path."""
-    *interpreter, path = python
-    # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
-    # search the working directory first. Another interpreter keeps its own packages, behind pluginkit.
-    rest = "sys.path[1:]" if interpreter[1:] else "[]"
-    boot = (
-        f"import sys; sys.path[:] = sys.argv.pop(1).split(':') + {rest}; import pluginkit.process.child as c; c.main()"
-    )
+    """A child that is a program of its own, or one that `before` starts; `python` is the interpreter
+    with its options, which part of its search path is replaced, and by what."""
+    *interpreter, replaced, path = python
+    # `-m` and `-c` alone would search the working directory first.
+    boot = f"import sys; sys.path{replaced} = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
     # Who is started by another program has that one for a parent, which sees the end of this process itself.
     parent = 0 if before else os.getpid()
     return subprocess.Popen(
@@ -247,13 +244,15 @@ class Worker:
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
 
     def _interpreter(self, python: str) -> list[str]:
-        """The interpreter, its options, and what it searches: of another one pluginkit's own source alone."""
+        """The interpreter, its options, which part of its search path is replaced, and by what."""
         if not python:
-            return [sys.executable, ":".join(sys.path)]
+            # What the parent can import the child can too, wherever it was started; and nothing else.
+            return [sys.executable, "[:]", ":".join(sys.path)]
         source = self._folder / "source"
         source.mkdir()
         (source / "pluginkit").symlink_to(Path(__file__).resolve().parents[1])
-        return [python, "-E", "-B", str(source)]
+        # Its own packages stay, behind pluginkit.
+        return [python, "-E", "-B", "[:1]", str(source)]
 
     def _forked(self, environment: Mapping[str, str]) -> bool:
         """Starts the child as a fork; whether that was possible."""

@@ -23,7 +23,7 @@ from polygraphy.exception import PolygraphyException
 from polygraphy.logger import G_LOGGER
 
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing, UsageError
-from pluginkit.runtimes.nvidia import creator_fields
+from pluginkit.runtimes.nvidia import creator_fields, version8
 
 G_LOGGER.colors = False  # without the package colored it prints a line about that
 # TensorRT's warnings are logged from there; Polygraphy's own are about itself.
@@ -92,25 +92,10 @@ def build(
 @lru_cache(maxsize=1)  # it says so once
 def usable_sources() -> list[trt.TacticSource]:
     """The tactic sources but those of cuBLAS and cuDNN, unless these libraries are there and are NVIDIA's."""
-    sources = dict(trt.TacticSource.__members__)
-    lacking = []
-    # Packages for machines without them have libraries in their place whose functions only fail.
-    for title, library, function, of_it in (
-        ("cuBLAS", "libcublas.so.11", "cublasGetProperty", ("CUBLAS", "CUBLAS_LT")),
-        ("cuDNN", "libcudnn.so.8", "cudnnGetProperty", ("CUDNN",)),
-    ):
-        value = ctypes.c_int(-1)
-        try:
-            there = getattr(ctypes.CDLL(library), function)(0, ctypes.byref(value)) == 0
-        except (OSError, AttributeError):
-            there = False
-        if not there:
-            lacking.append(title)
-            for name in of_it:
-                del sources[name]
+    lacking = version8.lacking()
     if lacking:
-        print(f"No {', no '.join(lacking)}: their tactic sources are switched off")
-    return list(sources.values())
+        print(f"No {', no '.join(lacking)}: these tactic sources are switched off")
+    return [source for name, source in trt.TacticSource.__members__.items() if name not in lacking]
 
 
 def run(engine: trt.ICudaEngine, feeds: Mapping[str, np.ndarray], profile: int = 0) -> dict[str, np.ndarray]:

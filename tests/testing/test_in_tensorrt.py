@@ -12,6 +12,7 @@ import onnx
 import pytest
 from typing_extensions import Self
 
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.interpreter import walker
 from pluginkit.judges.protocol import RunWork
@@ -28,6 +29,7 @@ from pluginkit.run.items import parts
 from pluginkit.run.libraries import gpu_library
 from pluginkit.run.options import Options
 from pluginkit.runtimes import Availability, BuildVerdict, Ran
+from pluginkit.runtimes.tensorrt import calibration_cache
 from pluginkit.runtimes.tensorrt import session as tensorrt
 from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from pluginkit.testing.plan import plan
@@ -337,6 +339,34 @@ def test_a_summary_says_what_is_switched_off(monkeypatch: pytest.MonkeyPatch, wh
     )
     off = "without CUDNN, whose libraries are not here or only stand-ins: their tactics are off"
     assert JUDGE.summary(work, answers) == f"8.5.3.1, on the GPU; {off}"
+
+
+def test_the_parts_are_all_networks_once(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:
+    """Also where one has types that this TensorRT hasn't got, and where no library loads."""
+    bfloat16 = replace(whole.networks[0], id="plain/bfloat16", calls=tuple(
+        replace(call, types=(DType.BFLOAT16,)) for call in whole.networks[0].calls
+    ))  # fmt: skip
+    more = replace(whole, networks=(bfloat16, *whole.networks))
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise CheckFailed("no")
+
+    monkeypatch.setattr(tensorrt, "open", refused)
+    answers = [
+        verdict.network
+        for number in range(2)
+        for verdict in judge(Path("lib.so"), cast("Manifest", None), 1.0, more, lambda *_: None, part=(number, 2))
+    ]
+    assert sorted(answers) == sorted(network.id for network in more.networks)
+    parts = [TensorrtRuns(cast("TensorrtSession", Stand(8)), more, (number, 2)).all() for number in range(2)]
+    assert sorted(verdict.network for part in parts for verdict in part) == sorted(verdicts_of(Stand(8), whole))
+
+
+def test_a_cache_of_another_kind_is_named() -> None:
+    with pytest.raises(CheckFailed, match="begins with b'x: 3c000000', not with TRT-"):
+        calibration_cache.read(b"x: 3c000000")
+    with pytest.raises(CheckFailed, match="can't be read"):
+        calibration_cache.read(b"TRT-8503-MinMaxCalibration\nx: no number\n")
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

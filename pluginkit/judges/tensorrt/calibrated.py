@@ -14,13 +14,12 @@ import onnx
 
 from pluginkit.interpreter import walker
 from pluginkit.network.model import Array, Case, Network
-from pluginkit.network.weak_types import Weak
+from pluginkit.network.weak_types import INT8_STEPS, Weak
 from pluginkit.runtimes.tensorrt import calibration_cache
 from pluginkit.runtimes.tensorrt.session import TensorrtSession
 
 EXACT = 1e-3
 """How far the scale of kMIN_MAX may be from the largest magnitude over 127, relatively."""
-STEPS = 127
 
 
 def problem(session: TensorrtSession, network: Network, weak: Weak, cases: Sequence[Case]) -> str:
@@ -64,8 +63,9 @@ def _tensors(network: Network, node: str) -> tuple[list[str], list[str]]:
 def _not_largest(weak: Weak, scales: dict[str, float], inputs: Sequence[str]) -> str:
     for name in inputs:
         largest = max(float(np.abs(batch[name]).max(initial=0.0)) for batch in weak.batches)
-        if abs(scales[name] * STEPS - largest) > EXACT * largest:
-            return f"the calibration cache gives {name} the range {scales[name] * STEPS:g}; its largest is {largest:g}"
+        if abs(scales[name] * INT8_STEPS - largest) > EXACT * largest:
+            covered = scales[name] * INT8_STEPS
+            return f"the calibration cache gives {name} the range {covered:g}; its largest is {largest:g}"
     return ""
 
 

@@ -45,7 +45,6 @@ def judge(
         part: which part of the networks, of how many.
         remark: called with what a summary must say.
     """
-    number, count = part
 
     def verdicts_of(session: TensorrtSession) -> Iterator[Verdict]:
         if lacking := session.lacking():
@@ -58,7 +57,7 @@ def judge(
         partial(tensorrt.open, library, manifest, timeout=timeout),
         verdicts_of,
         runtime=tensorrt.NAME,
-        networks=[*(one.id for one in plan.usual), *(one.id for one in plan.by_api)][number::count],
+        networks=[one.id for one in share(plan, part)],
         begin=begin,
     )
 
@@ -73,15 +72,16 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
 
     def all(self) -> Iterator[Verdict]:
         """A verdict on each network of the part."""
-        number, count = self.part
-        networks: list[AnyNetwork] = [*self.plan.usual, *self.plan.by_api]
-        for asked in [one for one in networks if not self.missing(one)][number::count]:
+        for asked in share(self.plan, self.part):
+            if self.missing(asked):
+                continue
             if not isinstance(asked, Network):
                 yield self._built(asked, self.session.build_api(asked))
                 continue
             verdict = self._built(asked, self.session.build(asked))
             yield self._more(asked, verdict) if verdict.outcome is Outcome.PASSED else verdict
         if self.session.weak:
+            number, count = self.part
             for network, weak, cases in [*weak_types.networks(self.plan)][number::count]:
                 yield self._weak(network, weak, cases)
 
@@ -131,12 +131,12 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
             verdict = self.verdict(network.id, self.session.build(network))
             if verdict.outcome.bad:
                 return verdict
-        ran: list[dict[str, Array]] = []
+        ran: dict[str, dict[str, Array]] = {}
 
         def check(network: AnyNetwork, case: Case) -> str:
             if not ran:
-                ran.extend(self.session.both(network, pair))
-            difference = compared(ran[pair.index(case)], case)
+                ran.update(zip((one.profile for one in pair), self.session.both(network, pair), strict=True))
+            difference = compared(ran[case.profile], case)
             return f"with another context at work: {difference}" if difference else ""
 
         return self.checked(network, verdict, check, pair)
@@ -175,6 +175,13 @@ class TensorrtRuns(EngineRuns[TensorrtSession]):
             for name, want in case.expected.items()
             if not np.array_equal(found[name], want.shape)
         )
+
+
+def share(plan: Plan, part: tuple[int, int]) -> list[AnyNetwork]:
+    """The networks of a part, of how many."""
+    number, count = part
+    networks: list[AnyNetwork] = [*plan.usual, *plan.by_api]
+    return networks[number::count]
 
 
 def _static(network: Network) -> bool:

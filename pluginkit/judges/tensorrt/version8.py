@@ -10,15 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pluginkit.dtypes import DType
 from pluginkit.judges.tensorrt import controls
 from pluginkit.network.api_model import AnyNetwork
 from pluginkit.runtimes.tensorrt import behaviours
 from pluginkit.runtimes.tensorrt.session import TensorrtSession
 from pluginkit.testing.report import NVIDIAS, Outcome, Verdict
-
-SHORT = {DType.FLOAT32: "FP32", DType.FLOAT16: "FP16", DType.INT8: "INT8", DType.INT32: "INT32"}
-"""As an engine's inspector writes them."""
 
 NVIDIA = re.compile(r"TensorRT's (builder|parser): ")
 """How a refusal of NVIDIA's begins; any other is pluginkit's."""
@@ -36,7 +32,7 @@ def other_types(network: AnyNetwork, told: Mapping[str, list[str]]) -> list[str]
     """
     found = []
     for call in network.calls:
-        wanted = [SHORT[kind] for kind in (*call.types, *call.output_types) if kind in SHORT]
+        wanted = [kind.short for kind in (*call.types, *call.output_types)]  # as the inspector writes them
         got = told.get(call.node, [])
         if got and not all(kind in text.upper() for kind, text in zip(wanted, got, strict=True)):
             found.append(f"{call.node} runs in {', '.join(got)}; the network has {', '.join(wanted)} there")

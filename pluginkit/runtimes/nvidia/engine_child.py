@@ -152,7 +152,7 @@ class RtxEngineChild(EngineChild):
 
 def strongly_typed() -> int:
     """The flag for it; TensorRT 11 knows nothing else. TensorRT 8 hasn't got it: its networks are of explicit batch."""
-    if nvidia.MAJOR >= layouts.STRONGLY_TYPED_ALONE:
+    if nvidia.MAJOR in layouts.NUMBERS and not layouts.layout(nvidia.MAJOR).weakly_typed:
         return 0
     if nvidia.IS_8:
         return version8.EXPLICIT_BATCH

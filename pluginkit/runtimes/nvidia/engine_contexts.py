@@ -25,7 +25,7 @@ class Engine:
     """
 
     def __init__(self, engine: trt.ICudaEngine) -> None:
-        self.engine = engine
+        self._engine = engine
         self._runners: dict[int, TrtRunner] = {}
 
     def run(self, profile: int, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -46,7 +46,7 @@ class Engine:
         Raises:
             CheckFailed: the engine has one profile only, or the switch was refused.
         """
-        others = [index for index in range(self.engine.num_optimization_profiles) if index != profile]
+        others = [index for index in range(self._engine.num_optimization_profiles) if index != profile]
         if not others:
             raise CheckFailed("an engine with one profile has no context to switch")
         self._release(profile)
@@ -98,7 +98,7 @@ class Engine:
 
     def _runner(self, profile: int) -> TrtRunner:
         if profile not in self._runners:
-            context = self.engine.create_execution_context()
+            context = self._engine.create_execution_context()
             if context is None:
                 raise CheckFailed(f"NVIDIA makes no execution context for profile {profile}")
             runner = TrtRunner(context)
@@ -131,9 +131,9 @@ class Engine:
         held = self._shape_inputs(context, feeds)
         values = {}
         for name in self._names(trt.TensorIOMode.OUTPUT):
-            if self.engine.is_shape_inference_io(name):
+            if self._engine.is_shape_inference_io(name):
                 dims = tuple(context.get_tensor_shape(name))
-                values[name] = np.zeros(dims, trt.nptype(self.engine.get_tensor_dtype(name)))
+                values[name] = np.zeros(dims, trt.nptype(self._engine.get_tensor_dtype(name)))
                 context.set_tensor_address(name, values[name].ctypes.data)
         lacking = context.infer_shapes()
         del held
@@ -145,17 +145,17 @@ class Engine:
         """Gives a context its inputs' shapes, and the shape tensors' values, which are to be held until it is asked."""
         held = []
         for name in self._names(trt.TensorIOMode.INPUT):
-            array = np.asarray(_typed(self.engine, name, feeds[name]), order="C")
+            array = np.asarray(_typed(self._engine, name, feeds[name]), order="C")
             if not context.set_input_shape(name, array.shape):
                 raise CheckFailed(f"NVIDIA refuses shape {list(array.shape)} for input {name!r}")
-            if self.engine.is_shape_inference_io(name):
+            if self._engine.is_shape_inference_io(name):
                 held.append(array)
                 context.set_tensor_address(name, array.ctypes.data)
         return held
 
     def _names(self, mode: trt.TensorIOMode) -> list[str]:
-        names = [self.engine.get_tensor_name(index) for index in range(self.engine.num_io_tensors)]
-        return [name for name in names if self.engine.get_tensor_mode(name) == mode]
+        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
+        return [name for name in names if self._engine.get_tensor_mode(name) == mode]
 
     def _release(self, profile: int) -> None:
         runner = self._runners.pop(profile, None)

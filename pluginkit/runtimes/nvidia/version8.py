@@ -110,11 +110,9 @@ def copying_plugin() -> None:
     """Registers the creator of the plugin that copies (`copying`), which must live as long as the process."""
     from pluginkit.runtimes.nvidia.copying import layout, plugin
 
-    library = ctypes.CDLL("libnvinfer.so.8")
-    library.getPluginRegistry.restype = ctypes.c_void_p
     types = tuple(kind for kind in layout.TYPES if kind != "BOOL")
     creator = plugin.CopyingCreator(plugin.CopyingSetup(types=types), ctypes.CDLL("libcuda.so.1"))
-    layout.register(library.getPluginRegistry(), creator.address)
+    layout.register(creator.address)
 
 
 def lacking() -> list[str]:

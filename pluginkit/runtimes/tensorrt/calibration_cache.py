@@ -16,8 +16,10 @@ def read(cache: bytes) -> dict[str, float]:
     Raises:
         CheckFailed: it is another text.
     """
+    if not cache.startswith(b"TRT-"):
+        raise CheckFailed(f"the calibration cache can't be read: it begins with {cache[:40]!r}, not with TRT-")
     try:
-        lines = cache.decode().removeprefix("TRT-").splitlines()[1:]
+        lines = cache.decode().splitlines()[1:]
         pairs = [line.rsplit(": ", 1) for line in lines if line.strip()]
         return {name: struct.unpack(">f", bytes.fromhex(bits.rjust(8, "0")))[0] for name, bits in pairs}
     except (ValueError, struct.error) as error:

@@ -41,6 +41,7 @@ class TensorrtChild(EngineChild):
 
     def __init__(self, library: str, functions: Sequence[str], namespace: str) -> None:
         self._functions, self._namespace = functions, namespace
+        self._cache = b""
         super().__init__(library)
 
     def _load(self, library: str) -> None:

@@ -119,7 +119,7 @@ class TensorrtSession(EngineSession):
         self.version = version
         self.major = int(version.partition(".")[0])
         self.is_8 = self.major == layouts.BEFORE_V3.number
-        self.weak = self.major < layouts.STRONGLY_TYPED_ALONE
+        self.weak = layouts.layout(self.major).weakly_typed
         """Whether it has networks whose precision the builder chooses."""
         self._eight = eight
 

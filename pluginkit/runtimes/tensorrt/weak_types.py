@@ -12,14 +12,11 @@ from typing import Any
 from polygraphy.cuda import DeviceArray
 
 from pluginkit.network.model import Array
-from pluginkit.network.weak_types import Weak
+from pluginkit.network.weak_types import INT8_STEPS, Weak
 from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
 if IS_8:
     from pluginkit.runtimes.nvidia import version8
-
-INT8_STEPS = 127
-"""A dynamic range of ±127 scales gives the symmetric scale (developer guide 10.x, implicit quantization)."""
 
 
 class Batches:

@@ -109,16 +109,9 @@ def gelu_of(x: np.ndarray) -> np.ndarray:
 def creator_of(setup: plugin.CopyingSetup) -> plugin.CopyingCreator:
     """A creator of copying plugins, registered."""
     made = plugin.CopyingCreator(setup, driver().library)
-    if not layout.register(registry_address(), made.address):
+    if not layout.register(made.address):
         raise LOG.refused()
     return made
-
-
-def registry_address() -> int:
-    """Of the registry that the bindings use."""
-    library = ctypes.CDLL("libnvinfer.so.8")
-    library.getPluginRegistry.restype = ctypes.c_void_p
-    return int(library.getPluginRegistry())
 
 
 def copying() -> Any:

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from pluginkit.runtimes.nvidia.copying.layout import register
 from pluginkit.runtimes.nvidia.copying.plugin import CopyingCreator, CopyingSetup
 
-from .engine import LOG, REGISTRY, Network, control, copying, creator_of, loaded, registry_address
+from .engine import LOG, REGISTRY, Network, control, copying, creator_of, loaded
 from .flow import model, node
 
 
@@ -19,7 +19,7 @@ def registry_namespace() -> str:
     for what, own, given in (("without a namespace of its own", b"", b"one"), ("with", b"two", b"two")):
         creator = CopyingCreator(CopyingSetup(), None)
         creator.setPluginNamespace(own)
-        register(registry_address(), creator.address, given)
+        register(creator.address, given)
         found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in (given.decode(), "")]
         said.append(f"{what}: found under it {found[0]}, under none {found[1]}")
     return "; ".join(said)
@@ -28,7 +28,7 @@ def registry_namespace() -> str:
 @control
 def registry_again() -> str:
     creator = CopyingCreator(CopyingSetup(), None)
-    return ", then ".join(str(register(registry_address(), creator.address)) for _ in range(2))
+    return ", then ".join(str(register(creator.address)) for _ in range(2))
 
 
 @control

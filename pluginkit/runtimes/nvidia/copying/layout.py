@@ -161,8 +161,11 @@ def object_of(owner: Any, table: Any) -> int:
     return address
 
 
-def register(registry: int, creator: int, namespace: bytes = b"") -> bool:
-    """What registerCreator of a registry says of a creator, both at their addresses."""
+def register(creator: int, namespace: bytes = b"") -> bool:
+    """What registerCreator of the registry that the bindings use, whose library is loaded, says of a creator."""
+    library = ctypes.CDLL("libnvinfer.so.8")
+    library.getPluginRegistry.restype = c_void_p
+    registry = library.getPluginRegistry()
     table = c_void_p.from_address(registry).value
     slot = c_void_p.from_address(table or 0).value
     function = ctypes.CFUNCTYPE(c_bool, c_void_p, c_void_p, c_char_p)(slot or 0)

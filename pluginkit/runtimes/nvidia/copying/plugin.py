@@ -104,7 +104,22 @@ def _seen(descs: Sequence[Any]) -> tuple[KeptTensor, ...]:
     return tuple(found)
 
 
-class Copying:
+class InNamespace:
+    """What plugins and creators have alike."""
+
+    ns = 0
+
+    def setPluginNamespace(self, name: bytes) -> None:
+        self.ns = text(name or b"")
+
+    def getPluginNamespace(self) -> int:
+        return self.ns
+
+    def gone(self) -> None:
+        """The destructors, which TensorRT leaves to destroy()."""
+
+
+class Copying(InNamespace):
     """One plugin object. Methods have C++'s names; `_ext`, `_io` and `_dynamic` tell overloads apart."""
 
     def __init__(self, setup: CopyingSetup, driver: Any) -> None:
@@ -205,15 +220,6 @@ class Copying:
         self.note("clone", value=other.number)
         return other.address
 
-    def setPluginNamespace(self, name: bytes) -> None:
-        self.ns = text(name or b"")
-
-    def getPluginNamespace(self) -> int:
-        return self.ns
-
-    def gone(self) -> None:
-        """The destructors, which TensorRT leaves to destroy()."""
-
     def getOutputDataType(self, index: int, types: int, count: int) -> int:
         return c_int32.from_address(types).value
 
@@ -256,7 +262,7 @@ class Copying:
         self.note("detachFromContext")
 
 
-class CopyingCreator:
+class CopyingCreator(InNamespace):
     """The creator of copying plugins of one setup."""
 
     def __init__(self, setup: CopyingSetup, driver: Any) -> None:
@@ -294,12 +300,3 @@ class CopyingCreator:
         made.inputs = [TensorDesc.from_buffer_copy((c_char * length).from_address(data))]
         made.note("deserializePlugin", value=name.decode())
         return made.address
-
-    def setPluginNamespace(self, name: bytes) -> None:
-        self.ns = text(name or b"")
-
-    def getPluginNamespace(self) -> int:
-        return self.ns
-
-    def gone(self) -> None:
-        """The destructors."""
