@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit.build.signature import cpp_namespace
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
-from pluginkit.scaffold import insert, names, template, writing
+from pluginkit.scaffold import insert, template, writing
 from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.kernels import patterns
 from pluginkit.scaffold.project import described
@@ -90,10 +91,10 @@ def write(text: str, folder: Path, *, kernel: str = patterns.LOOP) -> Addition:
             f"{name} cannot be added: {problem}.",
             hint="Give it another name; another version of the same plugin is a project of its own.",
         )
-    spaces = {names.cpp_namespace(one.name): one.name for one in there}
-    if owner := spaces.get(names.cpp_namespace(name)):
+    spaces = {cpp_namespace(one.name): one.name for one in there}
+    if owner := spaces.get(cpp_namespace(name)):
         raise UsageError(
-            f"{name} cannot be added: its C++ namespace, {names.cpp_namespace(name)}, is that of {owner}.",
+            f"{name} cannot be added: its C++ namespace, {cpp_namespace(name)}, is that of {owner}.",
             hint="Give it another name.",
         )
     place = folder / ADDED / manifest.slug
@@ -117,7 +118,7 @@ def _changed(folder: Path, own: Manifest, added: Manifest) -> dict[Path, str]:
     short = added.slug
     header = f"../{ADDED}/{short}/src/{short}.h"
     files = [f"{ADDED}/{short}/src/{short}.cpp", f"{ADDED}/{short}/src/{short}_kernel.cu"]
-    creator = f"{names.cpp_namespace(added.plugin.name)}::{added.plugin.name}Creator"
+    creator = f"{cpp_namespace(added.plugin.name)}::{added.plugin.name}Creator"
     by_hand = {
         folder / "CMakeLists.txt": f"{' '.join(files)} as SOURCES of pluginkit_add_plugin({own.slug} ...)",
         folder

@@ -106,15 +106,6 @@ def check_member(name: str, what: str) -> None:
         raise UsageError(f"'{name}' cannot be {what}'s name: the generated C++ has a type of that name.", hint=hint)
 
 
-def cpp_namespace(name: str) -> str:
-    """The C++ namespace of a plugin's code: its slug; a slug of one word gets `_plugin`.
-
-    The C library puts names such as `round` and `select` into the global namespace; `int` and `std` are taken too.
-    """
-    short = slug(name)
-    return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"
-
-
 def python_module(name: str) -> str:
     """The name of a library's Python module: its plugin's slug, or that and `_plugin` where another module has it."""
     short = slug(name)

@@ -19,10 +19,11 @@ from jinja2 import Environment
 from jinja2.ext import Extension
 
 from pluginkit.bases import BASES
+from pluginkit.build.signature import cpp_namespace
+from pluginkit.build.signature.fields import quote
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest, slug
 from pluginkit.scaffold import cpp, generated, names, python, signature
-from pluginkit.scaffold.fields import options as field_options
 from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.kernels import patterns
 
@@ -108,11 +109,11 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "base": plugin.base,
         "interface": BASES[plugin.base].interface,
         "changes_with_signature": _changes(manifest),
-        "namespace_cpp": names.cpp_namespace(plugin.name),
+        "namespace_cpp": cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
-        "name_literal": field_options.quote(plugin.name),
-        "version_literal": field_options.quote(plugin.version),
-        "namespace_literal": field_options.quote(plugin.namespace),
+        "name_literal": quote(plugin.name),
+        "version_literal": quote(plugin.version),
+        "namespace_literal": quote(plugin.namespace),
         "manifest": text,
         **cpp.snippets(manifest),
         **python.snippets(manifest),
@@ -136,7 +137,7 @@ def render(text: str, folder: Path, made: Generated, template: Path | None = Non
 
     # Not into the home folder, and without its settings: the answers are all there.
     settings = folder / "cookiecutter.yaml"
-    settings.write_text(f"replay_dir: {field_options.quote(str(folder / 'replay'))}\n", encoding="utf-8")
+    settings.write_text(f"replay_dir: {quote(str(folder / 'replay'))}\n", encoding="utf-8")
     path = cookiecutter(
         str(template or PROJECT),
         no_input=True,
