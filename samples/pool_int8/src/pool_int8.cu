@@ -1,4 +1,4 @@
-#include "pool_int8_kernel.h"
+#include "pool_int8_signature.h"
 
 #include <cuda_fp16.h>
 
@@ -10,6 +10,23 @@ namespace pool_int8
 {
 namespace
 {
+
+constexpr int32_t kAverage = 1;
+
+//! One run: `planes` images of h x w elements, one behind the other, become as many of outH x outW. `ratio` is the
+//! input's INT8 scale divided by the output's; other types do not use it.
+struct Arguments
+{
+    Fields parameters;
+    void const* input;
+    void* output;
+    int64_t planes;
+    int32_t h;
+    int32_t w;
+    int32_t outH;
+    int32_t outW;
+    float ratio;
+};
 
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kMaxBlocks = 4096;      // of poolKernel: enough for every GPU; its loops do what is left
@@ -91,10 +108,10 @@ __device__ Number gathered(Number sofar, Number next)
 //! Any window. Threads of a block that follow one another take pixels that follow one another; threadIdx.y and the
 //! grid's second dimension take planes.
 template <typename T, bool Average>
-__global__ void poolKernel(PoolInt8Arguments const args)
+__global__ void poolKernel(Arguments const args)
 {
     using Number = typename Gathers<T>::Number;
-    PoolInt8Parameters const& p = args.parameters;
+    Fields const& p = args.parameters;
     auto const pixels = static_cast<uint32_t>(args.outH) * static_cast<uint32_t>(args.outW);
     int64_t const planeStep = static_cast<int64_t>(gridDim.y) * blockDim.y;
     for (uint32_t pixel = blockIdx.x * blockDim.x + threadIdx.x; pixel < pixels; pixel += gridDim.x * blockDim.x)
@@ -248,7 +265,7 @@ struct Counts
 
 //! Of the first window of a row (`first`) or any other. Only the first can reach beyond the image's side.
 template <int32_t Window>
-__device__ Counts countsOf(PoolInt8Arguments const& args, int32_t outY, bool first)
+__device__ Counts countsOf(Arguments const& args, int32_t outY, bool first)
 {
     int32_t const top = 2 * outY - kPad<Window>;
     int32_t const bottom = min(top + Window, args.h + kPad<Window>);
@@ -268,7 +285,7 @@ __device__ float divided(float number, float count, float inverse)
 
 //! FP32 and FP16. The order of additions is that of poolKernel.
 template <typename T, bool Average, int32_t Window>
-__global__ void __launch_bounds__(kThreads) poolHalvingKernel(PoolInt8Arguments const args, Halving const halving)
+__global__ void __launch_bounds__(kThreads) poolHalvingKernel(Arguments const args, Halving const halving)
 {
     constexpr int32_t kRows = 2 * (kOutRows<T, Window> - 1) + Window;
     constexpr int32_t kOut = kPackBytes / sizeof(T) / 2;
@@ -368,7 +385,7 @@ __device__ uint32_t packed(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 //! INT8. `Rescaled` says whether steps of the input are others than those of the output.
 template <bool Average, int32_t Window, bool Rescaled>
-__global__ void __launch_bounds__(kThreads) poolHalvingBytesKernel(PoolInt8Arguments const args, Halving const halving)
+__global__ void __launch_bounds__(kThreads) poolHalvingBytesKernel(Arguments const args, Halving const halving)
 {
     constexpr int32_t kOutRowsHere = kOutRows<int8_t, Window>;
     constexpr int32_t kRows = 2 * (kOutRowsHere - 1) + Window;
@@ -465,9 +482,9 @@ __global__ void __launch_bounds__(kThreads) poolHalvingBytesKernel(PoolInt8Argum
 
 //! The window of a halving kernel that can do it, 2 or 3; 0 where none can.
 template <typename T>
-int32_t halvingWindow(PoolInt8Arguments const& args) noexcept
+int32_t halvingWindow(Arguments const& args) noexcept
 {
-    PoolInt8Parameters const& p = args.parameters;
+    Fields const& p = args.parameters;
     int32_t const window = p.kernel_h;
     bool const known = (window == 2 && p.pad_h == 0) || (window == 3 && p.pad_h == 1);
     bool const square = p.kernel_w == window && p.pad_w == p.pad_h && p.stride_h == 2 && p.stride_w == 2;
@@ -479,8 +496,8 @@ int32_t halvingWindow(PoolInt8Arguments const& args) noexcept
 }
 
 template <bool Average, int32_t Window>
-void startHalving(PoolInt8Arguments const& args, Halving const& halving, uint32_t blocks, uint32_t threads,
-                  cudaStream_t stream, int8_t /*element*/) noexcept
+void startHalving(Arguments const& args, Halving const& halving, uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                  int8_t /*element*/) noexcept
 {
     if (Average || args.ratio != 1.0F)
     {
@@ -493,15 +510,15 @@ void startHalving(PoolInt8Arguments const& args, Halving const& halving, uint32_
 }
 
 template <bool Average, int32_t Window, typename T>
-void startHalving(PoolInt8Arguments const& args, Halving const& halving, uint32_t blocks, uint32_t threads,
-                  cudaStream_t stream, T /*element*/) noexcept
+void startHalving(Arguments const& args, Halving const& halving, uint32_t blocks, uint32_t threads, cudaStream_t stream,
+                  T /*element*/) noexcept
 {
     poolHalvingKernel<T, Average, Window><<<blocks, threads, 0, stream>>>(args, halving);
 }
 
 //! False where the work is more than a Divisor can count, and nothing was started.
 template <typename T, bool Average, int32_t Window>
-bool launchHalving(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
+bool launchHalving(Arguments const& args, cudaStream_t stream) noexcept
 {
     constexpr uint32_t kThreadsHere = sizeof(T) == 1 ? kThreads / 2 : kThreads;
     auto const packs = static_cast<uint32_t>(args.w) / static_cast<uint32_t>(kPackBytes / sizeof(T));
@@ -518,7 +535,7 @@ bool launchHalving(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
 }
 
 template <typename T, bool Average>
-void launch(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
+void launch(Arguments const& args, cudaStream_t stream) noexcept
 {
     int32_t const window = halvingWindow<T>(args);
     if ((window == 2 && launchHalving<T, Average, 2>(args, stream)) ||
@@ -541,7 +558,7 @@ void launch(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
 }
 
 template <typename T>
-void launchMode(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
+void launchMode(Arguments const& args, cudaStream_t stream) noexcept
 {
     if (args.parameters.mode == kAverage)
     {
@@ -555,22 +572,35 @@ void launchMode(PoolInt8Arguments const& args, cudaStream_t stream) noexcept
 
 } // namespace
 
-cudaError_t launchPoolInt8(PoolInt8Arguments const& args, PoolInt8Precision precision, cudaStream_t stream) noexcept
+cudaError_t launch(Run const& run) noexcept
 {
-    if (args.planes == 0 || args.outH == 0 || args.outW == 0)
+    auto const& x = run.in.x.shape;
+    auto const& y = run.out.y.shape;
+    if (run.out.y.count == 0)
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    switch (precision)
+    // Images follow one another in memory, whichever dimension they are of.
+    Arguments args{run.fields, run.in.x.data, run.out.y.data, 1, 0, 0, 0, 0, 1.0F};
+    for (int32_t i = 0; i < x.rank - 2; ++i)
     {
-    case PoolInt8Precision::kFLOAT:
-        launchMode<float>(args, stream);
+        args.planes *= x.dims[i];
+    }
+    args.h = static_cast<int32_t>(x.dims[x.rank - 2]);
+    args.w = static_cast<int32_t>(x.dims[x.rank - 1]);
+    args.outH = static_cast<int32_t>(y.dims[y.rank - 2]);
+    args.outW = static_cast<int32_t>(y.dims[y.rank - 1]);
+    switch (run.precision)
+    {
+    case Precision::kFLOAT:
+        launchMode<float>(args, run.stream);
         break;
-    case PoolInt8Precision::kHALF:
-        launchMode<__half>(args, stream);
+    case Precision::kHALF:
+        launchMode<__half>(args, run.stream);
         break;
-    case PoolInt8Precision::kINT8:
-        launchMode<int8_t>(args, stream);
+    case Precision::kINT8:
+        args.ratio = run.in.x.scale / run.out.y.scale;
+        launchMode<int8_t>(args, run.stream);
         break;
     }
     return cudaGetLastError();
