@@ -725,27 +725,29 @@ function(_pluginkit_manifest out source)
     set(${out} "${manifest}" PARENT_SCOPE)
 endfunction()
 
-# Sets <out> to the folder that has the header <slug>_signature.h of each pluginkit.toml that the sources belong to: what
-# pluginkit/layer.h makes plugins of. Empty where there is none.
+# Sets <out> to the folder that has the header <slug>_signature.h of each pluginkit.toml that the sources belong to, and of each
+# plugin that `pluginkit add` has put into plugins/: what pluginkit/layer.h makes plugins of. Empty where there is none.
 function(_pluginkit_signatures out)
     set(${out} PARENT_SCOPE)
-    set(manifests)
+    file(GLOB manifests pluginkit.toml plugins/*/pluginkit.toml)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifests})
     foreach(source IN LISTS ARGN)
         _pluginkit_manifest(manifest "${source}")
         list(APPEND manifests ${manifest})
     endforeach()
     list(REMOVE_DUPLICATES manifests)
+    if(NOT manifests)
+        return()
+    endif()
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/signature")
-    foreach(manifest IN LISTS manifests)
-        execute_process(
-            COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.signature "${manifest}" "${folder}"
-            ERROR_VARIABLE error
-            RESULT_VARIABLE result)
-        if(NOT result EQUAL 0)
-            message(FATAL_ERROR "${error}")
-        endif()
-        set(${out} "${folder}" PARENT_SCOPE)
-    endforeach()
+    execute_process(
+        COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.signature "${folder}" ${manifests}
+        ERROR_VARIABLE error
+        RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${error}")
+    endif()
+    set(${out} "${folder}" PARENT_SCOPE)
 endfunction()
 
 # Sets <out> to the definition of the header that has what [tuning] of a .cu source's pluginkit.toml says. Empty where there

@@ -122,6 +122,8 @@ def _of_plugin(manifest: Manifest) -> list[str]:
         f"static constexpr int32_t kShapeInputElements[] = {{{_list(shape_inputs or [0])}}};",
         f"static constexpr bool kSized = {_bool(any(map(manifest.is_sized, made)))};",
         f"static constexpr bool kIsSized[] = {{{_list(_bool(manifest.is_sized(t)) for t in made)}}};",
+        "//! Whether an output's shape follows from the inputs' shapes and the fields.",
+        f"static constexpr bool kIsKnown[] = {{{_list(_bool(_is_known(manifest, t)) for t in made)}}};",
         f"static constexpr bool kAliased = {_bool(any(tensor.alias for tensor in made))};",
         f"static constexpr int32_t kAliasOf[] = {{{_list(aliases)}}};",
         f"static constexpr int32_t kTactics = {sets if sets > 1 else 0};",
@@ -174,6 +176,10 @@ def _combinations(manifest: Manifest) -> list[list[int]]:
             forms = [manifest.format_of(t, manifest.type_of(t, precision), layout).code for t in tensors]
             rows += [[index, *forms]] if [index, *forms] not in rows else []
     return rows
+
+
+def _is_known(manifest: Manifest, tensor: Tensor) -> bool:
+    return manifest.value_symbols().isdisjoint(tensor.names())
 
 
 def _is_quantized(tensor: Tensor) -> bool:

@@ -55,18 +55,14 @@ struct LayerOf<Base::kIOExt>
     using type = IOExtLayer<Derived, Signature, State>;
 };
 
+#if NV_TENSORRT_MAJOR >= 10
 template <>
 struct LayerOf<Base::kV3>
 {
-#if NV_TENSORRT_MAJOR >= 10
     template <typename Derived, typename Signature, typename State>
     using type = V3Layer<Derived, Signature, State>;
-#else
-    // TensorRT 8 has no IPluginV3.
-    template <typename Derived, typename Signature, typename State>
-    using type = DynamicLayer<Derived, Signature, State>;
-#endif
 };
+#endif
 
 template <typename Layer, bool V2>
 struct CreatorOf

@@ -107,20 +107,17 @@ public:
         return {*mBuilder, mShapeInputs[input].d[element]};
     }
 
-    Size sizeTensor([[maybe_unused]] int32_t output, Size const& opt, Size const& upper) noexcept
+#if NV_TENSORRT_MAJOR >= 10
+    Size sizeTensor(int32_t output, Size const& opt, Size const& upper) noexcept
     {
         auto const* const usual = opt.expression();
         auto const* const most = upper.expression();
-        nvinfer1::IDimensionExpr const* declared = nullptr;
-#if NV_TENSORRT_MAJOR >= 10
-        if (usual != nullptr && most != nullptr)
-        {
-            declared = mBuilder->declareSizeTensor(output, *usual, *most);
-        }
-#endif
+        bool const there = usual != nullptr && most != nullptr;
+        auto const* const declared = there ? mBuilder->declareSizeTensor(output, *usual, *most) : nullptr;
         mGood = mGood && declared != nullptr;
         return {*mBuilder, declared};
     }
+#endif
 
     bool begin(int32_t output) noexcept
     {

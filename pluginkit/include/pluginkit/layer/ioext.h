@@ -7,28 +7,6 @@
 namespace pluginkit
 {
 
-namespace detail
-{
-
-//! What put() writes of a tensor, member by member: between them there may be bytes that nobody has written.
-constexpr size_t kSeenBytes = sizeof(Shape::rank) + sizeof(Shape::dims) + sizeof(Seen::type) + sizeof(Seen::format);
-
-inline void put(Writer& writer, Seen const& seen) noexcept
-{
-    writer.put(seen.shape.rank);
-    writer.put(seen.shape.dims);
-    writer.put(seen.type);
-    writer.put(seen.format);
-}
-
-inline bool get(Reader& reader, Seen& seen) noexcept
-{
-    return reader.get(seen.shape.rank) && reader.get(seen.shape.dims) && reader.get(seen.type) &&
-           reader.get(seen.format) && seen.shape.rank >= -1 && seen.shape.rank <= Shape::kMaxRank;
-}
-
-} // namespace detail
-
 //! The batch is the first of the dimensions, or it stands beside them (batchSize): TensorRT's documents say both. A
 //! kernel gets it as the first dimension always.
 template <typename Derived, typename Signature, typename State = NoState>

@@ -34,7 +34,7 @@ class FieldNames
 public:
     FieldNames() noexcept
     {
-        std::apply([this](auto const&... one) { list(one...); }, Signature::fields());
+        std::apply([&](auto const&... one) { list(one...); }, Signature::fields());
         mCollection.nbFields = static_cast<int32_t>(mFields.size());
         mCollection.fields = mFields.data();
     }

@@ -4,6 +4,9 @@
 #include <pluginkit/layer/expressions.h>
 #include <pluginkit/layer/v2.h>
 
+#include <cstddef>
+#include <cstring>
+
 namespace pluginkit
 {
 
@@ -13,6 +16,8 @@ namespace detail
 //! The fields that an engine keeps besides the layer's own; no attributes of a node.
 constexpr char const* kScalesField = "pluginkit_scales";
 constexpr char const* kOwnStateField = "pluginkit_state";
+//! The field in which pluginkit's V3 adapter keeps the bytes of a plugin of the second generation.
+constexpr char const* kV2StateField = "pluginkit_v2_state";
 
 template <bool Aliases>
 struct BuildInterface
@@ -65,8 +70,12 @@ public:
     virtual bool restore(nvinfer1::PluginFieldCollection const* given) noexcept
     {
         FieldReader const reader{given};
+        if (nvinfer1::PluginField const* const old = reader.find(detail::kV2StateField); old != nullptr)
+        {
+            return restoreV2(old->data, static_cast<size_t>(std::max(old->length, 0)));
+        }
         bool read = given != nullptr;
-        Core::each([this, &reader, &read](auto const& one) { read = read && this->read(reader, one, true); });
+        Core::each([&](auto const& one) { read = read && this->read(reader, one, true); });
         if constexpr (Signature::kQuantized)
         {
             read = read && reader.required(detail::kScalesField, this->mScales);
@@ -243,7 +252,7 @@ public:
     nvinfer1::PluginFieldCollection const* getFieldsToSerialize() noexcept override
     {
         [[maybe_unused]] auto next = mKept.begin();
-        Core::each([this, &next](auto const& one) { *next++ = kept(one); });
+        Core::each([&](auto const& one) { *next++ = kept(one); });
         if constexpr (Signature::kQuantized)
         {
             *next++ = {detail::kScalesField, this->mScales.data(), nvinfer1::PluginFieldType::kFLOAT32, Core::kTensors};
@@ -278,6 +287,20 @@ public:
     }
 
 private:
+    //! Takes what the layer serialized when its base was dynamic or ioext.
+    bool restoreV2(void const* data, size_t length) noexcept
+    {
+        Reader reader{data, length, Signature::kSerialVersion};
+        bool read = this->get(reader);
+        if (read && !reader.finished())
+        {
+            // What an IPluginV2IOExt knew from configurePlugin() only; enqueue() is told it now.
+            std::array<std::byte, sizeof(int32_t) + Core::kTensors * detail::kSeenBytes> shapes{};
+            read = reader.get(shapes) && reader.finished();
+        }
+        return this->restored(read, length);
+    }
+
     template <typename F>
     nvinfer1::PluginField kept(F const& one) const noexcept
     {
