@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import keyword
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 
 from pluginkit.errors import UsageError
@@ -111,6 +113,12 @@ def python_module(name: str) -> str:
     short = slug(name)
     taken = keyword.iskeyword(short) or short in sys.stdlib_module_names or short in _PACKAGES
     return f"{short}_plugin" if taken else short
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """How a sentence ends that says there is no such name."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else "."
 
 
 def check_text(value: str, what: str, limit: int) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import signature, template
-from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.kernels import patterns
 
 
@@ -97,7 +96,7 @@ def write(
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = template.render(text, Path(scratch), Generated({}, kernel=kernel))
+            made = template.render(text, Path(scratch), kernel)
             for path, content in (other or {}).items():
                 file = made / path
                 file.parent.mkdir(parents=True, exist_ok=True)
