@@ -49,6 +49,8 @@ EXTRAS = {
     "rtx": "tensorrt-rtx: NVIDIA's builder, ONNX parser and plugin registry; `test` asks it. From PyPI, needs no GPU.",
     "lean": "tensorrt-lean: NVIDIA's plugin registry of TensorRT 10 or 11, one of them in an environment. From PyPI.",
     "tensorrt": "tensorrt: the full TensorRT. Its libraries come from NVIDIA's own package index, and need a GPU.",
+    "tensorrt8": "tensorrt 8.5: the full TensorRT of PyPI, libraries and all, for Python 3.10 and older. "
+    "PLUGINKIT_TENSORRT8_PYTHON names that Python where it is another one than this.",
     "farm": "Dask: test, check and bench on many machines (--farm).",
     "trust": "cryptography: signatures of bundles, `registry sign`, and what trust.toml says of them.",
     "sigstore": "sigstore: signatures of bundles without a key, by sigstore's identities in trust.toml.",

@@ -26,8 +26,8 @@ from pathlib import Path
 
 TENSORRT = "tensorrt==8.5.3.1"
 CUBLAS = "nvidia-cublas-cu11==11.11.3.6"
-PACKAGES = ("numpy>=2,<2.3", "onnx")
-"""NumPy 1.24 to 1.26 lack the numpy.bool that TensorRT 8.5's nptype asks for."""
+PACKAGES = ("numpy>=2,<2.3", "onnx", "polygraphy", "tomli", "typing_extensions", "nvidia-cuda-runtime-cu11")
+"""What pluginkit's workers import there. NumPy 1.24 to 1.26 lack the numpy.bool that TensorRT 8.5's nptype asks for."""
 
 STAND_INS = {"libcublas.so.11": r"cublas(?!Lt)\w+", "libcublasLt.so.11": r"cublasLt\w+", "libcudnn.so.8": r"cudnn\w+"}
 LEFT_OUT = ("test", "idlelib", "tkinter", "ensurepip", "__pycache__")
@@ -96,6 +96,10 @@ def pack(out: Path, python: Path, size: int, *, cublas: bool) -> None:
             run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", *platform, "--target", packages, requirement)
         say(f"Downloading {', '.join(PACKAGES)} ...")
         run(interpreter, "-m", "pip", "install", "-q", "--target", packages, *PACKAGES)
+        # So the interpreter alone finds them.
+        site = home / "python/lib/python3.10/site-packages"
+        site.mkdir(parents=True, exist_ok=True)
+        (site / "packages.pth").write_text("../../../../packages\n", encoding="utf-8")
         stand_in(packages / "tensorrt", packages / "nvidia/cublas/lib" if cublas else None)
         say("Packing ...")
         out.mkdir(parents=True, exist_ok=True)
@@ -168,14 +172,16 @@ def unpack(parts: Path, folder: Path) -> None:
             for part in names:
                 with part.open("rb") as content:
                     shutil.copyfileobj(content, file, BLOCK)
-        with tarfile.open(archive, "r:xz") as content_of:
-            content_of.extractall(place)
+        if shutil.which("xz"):
+            # It takes all cores, Python's module one.
+            run("tar", "--extract", "--file", archive, "--use-compress-program", "xz -T0", "-C", place)
+        else:
+            with tarfile.open(archive, "r:xz") as content_of:
+                content_of.extractall(place)
         (Path(place) / "tensorrt8").rename(folder)
     home = folder.resolve()
-    libraries = f"{home}/python/lib:{home}/packages/tensorrt"
     print(f"export PLUGINKIT_TENSORRT8={home}/packages/tensorrt")
     print(f"export PLUGINKIT_TENSORRT8_PYTHON={home}/python/bin/python3.10")
-    print(f"export LD_LIBRARY_PATH={libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} PYTHONPATH={home}/packages")
 
 
 def digest(path: Path) -> str:

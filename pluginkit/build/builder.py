@@ -15,6 +15,7 @@ from pluginkit.build.cmake import Progress, configure, install, put, run_tool, t
 from pluginkit.build.exports import exported
 from pluginkit.build.sanitizers import PLAIN, Flavour
 from pluginkit.errors import FULL, BuildFailed, UsageError, from_os
+from pluginkit.installation import tensorrt8
 from pluginkit.manifest import FILE_NAME, Manifest, type_rules
 from pluginkit.manifest.project import members, root
 from pluginkit.process import head_start
@@ -102,6 +103,12 @@ _ELSEWHERE = (
 )
 
 
+def _found() -> set[int]:
+    """TensorRT's major versions whose headers, or whose runtime of TensorRT 8, are on this machine."""
+    eight = tensorrt8.find()
+    return {*toolchain.sdk_headers(), *([8] if eight and not eight.problem else [])}
+
+
 def _layouts(
     project: Path, asked: Sequence[layouts.LayoutNumber], progress: Progress
 ) -> tuple[layouts.LayoutNumber, ...]:
@@ -110,7 +117,7 @@ def _layouts(
     Raises:
         UsageError: one is asked for that a plugin of the library doesn't fit.
     """
-    wanted = asked or toolchain.sdk_headers()
+    wanted = asked or _found()
     held = []
     for one in layouts.LAYOUTS:
         if one.by_default:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pluginkit import layouts
+from pluginkit import elf, layouts
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import PluginkitError
+from pluginkit.installation import tensorrt8
+from pluginkit.library.file_checks import INIT_FUNCTION
 from pluginkit.library.loadable import loadable
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.tensorrt import session as tensorrt
 
 CHILD = "pluginkit.creators.loading_child"
+CHILD8 = "pluginkit.creators.registry8_child"
+EIGHT = layouts.layout(8).creators_by
+LATER = {one.creators_by for one in layouts.LAYOUTS} - {EIGHT}
+"""What libraries export for the registry of TensorRT 8, and for the later ones'."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class Loaded:
     """A host's answer to a library.
 
     Attributes:
-        runtime: `host`, `tensorrt-lean` or `tensorrt-rtx`.
+        runtime: `host`, `tensorrt-lean`, `tensorrt-rtx` or `tensorrt`.
         version: the host's; for pluginkit's host the TensorRT that it plays.
         status: `loaded`, `refused`, `crashed`, `hung`, or `missing`: the host isn't on this machine.
         message: why it isn't loaded.
@@ -48,6 +55,7 @@ def load(library: Path, *, timeout: float = 60.0) -> list[Loaded]:
         *(in_host(library, one.host_version, timeout=timeout) for one in loadable(library)),
         *_in_lean(library, timeout),
         in_rtx(library, timeout=timeout),
+        *_in_tensorrt8(library, timeout),
     ]
 
 
@@ -75,9 +83,26 @@ def _in_lean(library: Path, timeout: float) -> Iterator[Loaded]:
         yield _loaded(lean.NAME, one.version, init, timeout)
 
 
-def _loaded(runtime: str, version: str, init: dict[str, Any], timeout: float) -> Loaded:
+def _in_tensorrt8(library: Path, timeout: float) -> Iterator[Loaded]:
+    """Where there is one: its registry needs no GPU. Not of a library that is for later layouts alone."""
+    eight = tensorrt8.find()
+    if eight is None or eight.problem:
+        return
+    exported = {one.name for one in elf.exports(library)}
+    if exported & LATER and EIGHT not in exported:
+        return
+    functions = sorted(name for name in exported if INIT_FUNCTION.fullmatch(name))
+    init = {"library": library, "functions": functions, "namespace": ""}
+    yield _loaded(tensorrt.NAME, eight.version, init, timeout, {"module": CHILD8, **tensorrt.worker_of(eight)})
+
+
+def _loaded(
+    runtime: str, version: str, init: dict[str, Any], timeout: float, other: Mapping[str, Any] | None = None
+) -> Loaded:
+    """Its answer; `other` is what a worker gets of an interpreter with another child."""
+    given = {"module": CHILD, **(other or {})}
     try:
-        with Worker(CHILD, {**init, "library": str(Path(init["library"]).resolve())}, timeout=timeout) as worker:
+        with Worker(init={**init, "library": str(Path(init["library"]).resolve())}, timeout=timeout, **given) as worker:
             creators = tuple(worker.call("creators"))
     except WorkerTimeout as error:
         return Loaded(runtime, version, "hung", error.message)

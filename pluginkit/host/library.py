@@ -71,7 +71,8 @@ class Creator:
     def __init__(self, native: _native.Creator) -> None:
         self._native = native
         kind, major, minor = native.interface_info
-        self.interface = f"{kind} {major}.{minor}"
+        # TensorRT 8's creators have no getInterfaceInfo.
+        self.interface = f"{kind} {major}.{minor}" if kind is not None else layouts.layout(8).creator
         if not (native.is_v2 or native.is_v3):
             raise Finding(
                 "IPluginCreatorInterface::getInterfaceInfo",

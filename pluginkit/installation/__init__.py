@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 PACKAGE = Path(__file__).resolve().parents[1]
+OLDEST = "3.10"
+"""The oldest Python that pluginkit runs in."""
 
 
 @lru_cache(maxsize=1)
@@ -49,21 +51,32 @@ def extra(*names: str) -> str:
     """The command that installs what optional parts need, as `extra("rtx", "html")`.
 
     It names their packages and not pluginkit: so it neither builds pluginkit again nor needs the wheel or the network
-    that pluginkit came from.
+    that pluginkit came from. What this Python is too new for, as `tensorrt8`, is installed for an older one.
     """
-    needed = requirements(names)
-    return pip(*needed) if needed else pip("--editable", f"{PACKAGE.parent}[{','.join(names)}]")
+    if needed := requirements(names):
+        return pip(*needed)
+    if needed := requirements(names, OLDEST):
+        return shlex.join([f"python{OLDEST}", "-m", "pip", "install", *needed])
+    return pip("--editable", f"{PACKAGE.parent}[{','.join(names)}]")
 
 
-def requirements(names: tuple[str, ...]) -> list[str]:
-    """What optional parts need on this Python, as pip takes it; empty where pluginkit is not installed."""
+def requirements(names: tuple[str, ...], python: str = "") -> list[str]:
+    """What optional parts need, as pip takes it; empty where pluginkit is not installed.
+
+    Args:
+        names: of the optional parts.
+        python: the version of the Python that they are for, as "3.10"; this one's without it.
+    """
     from packaging.requirements import Requirement
 
     found = distribution()
+    version = {"python_version": python} if python else {}
     needed = []
     for one in map(Requirement, (found.requires if found else None) or ()):
         marker, one.marker = one.marker, None
-        if marker and not marker.evaluate({"extra": ""}) and any(marker.evaluate({"extra": name}) for name in names):
+        if not marker or marker.evaluate({"extra": "", **version}):
+            continue
+        if any(marker.evaluate({"extra": name, **version}) for name in names):
             needed.append(str(one))
     return needed
 

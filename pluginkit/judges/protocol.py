@@ -134,12 +134,14 @@ class Answers:
         configured: what configure saw when the item's network was built in pluginkit's host.
         static: at how many points the network was built as a static one too.
         absent: why the judge could not be asked after all.
+        remark: what its summary must say of the machine; empty if nothing.
     """
 
     results: tuple[CaseResult | Verdict, ...] = ()
     configured: tuple[Configured, ...] = ()
     static: int = 0
     absent: str = ""
+    remark: str = ""
 
 
 class Workplace(Protocol):

@@ -20,6 +20,8 @@ _HOSTS = re.compile(r"libnvinfer\w*\.so|libtensorrt_rtx\.so|libnvonnxparser\.so"
 _STANDARD = re.compile(r"_Z(GV|T[VIST]|[ZNKV])*(S[a-z]|9__gnu_cxx)|_Zn[wa]mPv$|_Zd[la]PvS_$")
 """Names of the standard library, its placement new and delete included."""
 _STANDARD_INSIDE = " The C++ standard library is linked in from its archive: hide that by -Wl,--exclude-libs,ALL."
+INIT_FUNCTION = re.compile(r"init\w*Plugins")
+"""What pluginkit's libraries and NVIDIA's call what registers their creators."""
 _RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
 
 
@@ -31,7 +33,11 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     if "setLoggerFinder" not in names:
         missing.append("setLoggerFinder")
     if missing:
-        yield Problem("error", f"It does not export {' and '.join(missing)}: no host can load it.", _ENTRY, "B3")
+        init = sorted(name for name in names if INIT_FUNCTION.fullmatch(name))
+        text = f"It does not export {' and '.join(missing)}: IPluginRegistry::loadLibrary takes it in no TensorRT."
+        if init:
+            text += f" A program can call {_some(init)}, which registers its creators."
+        yield Problem("error", text, _ENTRY, "B3")
     # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
     inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.

@@ -131,16 +131,25 @@ def _without_cpu(pid: int | None) -> float:
 
 
 def _program(
-    environment: Mapping[str, str], before: Sequence[str], log: BinaryIO, read: int, write: int
+    environment: Mapping[str, str],
+    before: Sequence[str],
+    python: Sequence[str],
+    log: BinaryIO,
+    read: int,
+    write: int,
 ) -> subprocess.Popen[bytes]:
-    """A child that is a program of its own, or one that `before` starts."""
+    """A child that is a program of its own, or one that `before` starts; `python` ends with its search path."""
+    *interpreter, path = python
     # What the parent can import the child can too, wherever it was started; and nothing else: `-m` and `-c` would
-    # search the working directory first.
-    boot = "import sys; sys.path[:] = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
+    # search the working directory first. Another interpreter keeps its own packages, behind pluginkit.
+    rest = "sys.path[1:]" if interpreter[1:] else "[]"
+    boot = (
+        f"import sys; sys.path[:] = sys.argv.pop(1).split(':') + {rest}; import pluginkit.process.child as c; c.main()"
+    )
     # Who is started by another program has that one for a parent, which sees the end of this process itself.
     parent = 0 if before else os.getpid()
     return subprocess.Popen(
-        [*before, sys.executable, "-c", boot, ":".join(sys.path), str(read), str(write), str(parent)],
+        [*before, *interpreter, "-c", boot, path, str(read), str(write), str(parent)],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
@@ -199,6 +208,7 @@ class Worker:
         timeout: float,
         env: Mapping[str, str] | None = None,
         command: Sequence[str] = (),
+        python: str = "",
     ) -> None:
         """Starts the child and waits until `module.open(breadcrumb, **init)` has returned.
 
@@ -208,6 +218,8 @@ class Worker:
             timeout: seconds for each call, this first one included, without those that it waits for a CPU.
             env: environment variables set on top of this process's own.
             command: a program that starts the child as its own, with its arguments.
+            python: another interpreter that the child runs in, 3.10 or newer, which has what `module` imports besides
+                pluginkit; PYTHON* variables of this one's environment are nothing to it.
 
         Raises:
             WorkerCrashed, WorkerTimeout: as for `call`.
@@ -226,13 +238,22 @@ class Worker:
         self._to_child = self._from_child = -1
         environment = {**fork_server.own_environment(), **(env or {})}
         try:
-            if command or not self._forked(environment):
-                self._start(partial(_program, environment, command))
+            if command or python or not self._forked(environment):
+                self._start(partial(_program, environment, command, self._interpreter(python)))
         except OSError:
             self.close()
             raise
         self.join_groups()
         self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
+
+    def _interpreter(self, python: str) -> list[str]:
+        """The interpreter, its options, and what it searches: of another one pluginkit's own source alone."""
+        if not python:
+            return [sys.executable, ":".join(sys.path)]
+        source = self._folder / "source"
+        source.mkdir()
+        (source / "pluginkit").symlink_to(Path(__file__).resolve().parents[1])
+        return [python, "-E", "-B", str(source)]
 
     def _forked(self, environment: Mapping[str, str]) -> bool:
         """Starts the child as a fork; whether that was possible."""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import pluginkit
+from pluginkit.runtimes.nvidia.copying import layout, plugin
 from tests.compilers import default_cxx
-from tests.gpu.controls8 import layout, plugin
 
 from .conftest import STRICT
 
@@ -40,8 +40,8 @@ def caller(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.mark.parametrize("kind", ["dynamic", "ioext", "ext"])
 def test_cpp_calls_it(kind: str, caller: ctypes.CDLL) -> None:
-    setup = plugin.Setup(kind, ("HALF",), layout.CHW4, workspace=256, initialize=7, fields=["alpha"])
-    creator = plugin.Creator(setup, Memory())
+    setup = plugin.CopyingSetup(kind, ("HALF",), layout.CHW4, workspace=256, initialize=7, fields=["alpha"])
+    creator = plugin.CopyingCreator(setup, Memory())
     source, target = bytes(range(PADDED)), ctypes.create_string_buffer(PADDED + 1)
     before = len(plugin.CALLS)
     line = getattr(caller, kind)(ctypes.c_void_p(creator.address), source, target)

@@ -17,6 +17,9 @@ from pluginkit.build import build
 from pluginkit.build.exports import exported
 from pluginkit.creators import loading
 from pluginkit.errors import UsageError
+from pluginkit.installation import tensorrt8
+from pluginkit.installation.tensorrt8 import TensorRT8
+from pluginkit.library import inspect
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("layout8")]
 
@@ -113,6 +116,50 @@ def test_the_registry_of_8_5_takes_it(library: Path) -> None:
     assert said == [True] * 4
     assert found == [True, True, True, False]
     assert plugin == (3 << 24) | 8503
+
+
+@pytest.mark.real_tensorrt
+def test_the_registry_of_8_5_lists_it_with_its_fields(library: Path) -> None:
+    """By another Python than this, in which pluginkit isn't installed."""
+    if tensorrt8.find() is None:
+        pytest.skip("no TensorRT 8: PLUGINKIT_TENSORRT8_PYTHON names no Python that has it")
+    (found,) = [one for one in loading.load(library) if one.runtime == "tensorrt"]
+    assert (found.status, found.message) == ("loaded", "")
+    (creator,) = found.creators
+    assert (creator.name, creator.version, creator.namespace) == ("Eight", "1", "")
+    assert creator.fields[0].name == "alpha"
+
+
+@pytest.mark.real_tensorrt
+def test_nvidias_own_plugins_are_listed() -> None:
+    """A library that nobody here made: 8.5.3's registers some creators statically, the others by its init function."""
+    eight = tensorrt8.find()
+    if eight is None:
+        pytest.skip("no TensorRT 8: PLUGINKIT_TENSORRT8_PYTHON names no Python that has it")
+    library = Path(eight.where) / "libnvinfer_plugin.so.8"
+    (found,) = [one for one in loading.load(library) if one.runtime == "tensorrt"]
+    assert found.status == "loaded", found.message
+    names = {creator.name: creator for creator in found.creators}
+    assert len(found.creators) == 70
+    assert [field.name for field in names["LReLU_TRT"].fields] == ["negSlope"]
+    problems = [one.text for one in inspect(library).problems if one.rule == "B3"]
+    assert len(problems) == 1
+    assert "A program can call initLibNvInferPlugins" in problems[0]
+
+
+def test_a_library_for_later_layouts_alone_is_not_asked_in_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: Path
+) -> None:
+    asked = []
+    eight = TensorRT8("/usr/bin/python3.10", "8.5.3.1", str(tmp_path))
+    monkeypatch.setattr(loading.tensorrt8, "find", lambda: eight)
+    monkeypatch.setattr(loading, "_loaded", lambda *given: asked.append(given[0]))
+    loading.load(library)
+    assert "tensorrt" in asked
+    asked.clear()
+    monkeypatch.setattr(loading, "EIGHT", "anotherFunction")
+    loading.load(library)
+    assert "tensorrt" not in asked
 
 
 def test_the_old_function_gives_later_hosts_nothing(library: Path) -> None:

@@ -10,12 +10,14 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import pytest
+from typing_extensions import Self
 
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.interpreter import walker
 from pluginkit.judges.protocol import RunWork
 from pluginkit.judges.tensorrt import weak_types
 from pluginkit.judges.tensorrt.cases import TensorrtRuns, judge
+from pluginkit.judges.tensorrt.judge import JUDGE
 from pluginkit.manifest import Manifest
 from pluginkit.network.model import Case, Network
 from pluginkit.network.plan import Plan
@@ -74,19 +76,37 @@ symbols = { n = [5, 6, 7] }
 """
 
 
+MYELIN = "TensorRT's builder: 4: Error Code 4: Myelin (PLUGIN_V2 operation not supported within this graph.)"
+CACHED = {"x": "x", "y": "main_y_raw"}
+"""The names of the plugin's tensors in the network `plain`."""
+
+
 @dataclass
 class Stand:
     """Answers as a session does: right, but for what is in `wrong`."""
 
-    weak: bool = True
+    major: int = 10
     wrong: str = ""
     asked: list[tuple[str, ...]] = field(default_factory=list)
+    version: str = "8.5.3.1"
+    ranges: dict[str, float] = field(default_factory=dict)
+    ranged: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def weak(self) -> bool:
+        return self.major < 11
 
     def build(self, network: Network, how: str = "") -> BuildVerdict:
         self.asked.append(("build", network.id, how))
         return BuildVerdict("refused" if self.wrong == f"build {network.id}" else "built", "said")
 
     def build_weak(self, network: Network, weak: Any) -> BuildVerdict:
+        if weak.batches:
+            self.ranges = {"x": max(float(np.abs(one["x"]).max()) for one in weak.batches)}
+            self.ranges["y"] = 2 * self.ranges["x"]
+        if weak.cache:
+            assert weak.cache.startswith(b"TRT-8503")
+        self.ranged = weak.input_scales if weak.kind == "int8-ranges" else {}
         return self.build(network, weak.kind)
 
     def build_shapes(self, network: Network) -> BuildVerdict:
@@ -99,6 +119,40 @@ class Stand:
         if self.wrong == "refuse":
             raise CheckFailed("TensorRT refuses shape [2]")
         return Ran({name: want.astype(np.float32) for name, want in case.expected.items()}, -1)
+
+    def lacking(self) -> list[str]:
+        return ["CUDNN"] if self.major == 8 else []
+
+    def both(self, network: Network, cases: list[Case]) -> list[dict[str, Any]]:
+        self.asked.append(("both", network.id, *(case.profile for case in cases)))
+        more = 1000 if self.wrong == "both" else 0
+        return [{name: np.float32(want + more) for name, want in case.expected.items()} for case in cases]
+
+    def accepts(self, network: Network, profile: int, name: str, dims: tuple[int, ...]) -> bool:
+        assert profile < len(network.profiles)
+        ends = [one.shapes[name][2] for one in network.profiles]  # 8.5.3 takes what any profile has
+        inside = any(all(size <= limit for size, limit in zip(dims, end, strict=True)) for end in ends)
+        return inside or self.wrong == "beyond"
+
+    def run_in(self, network: Network, case: Case) -> dict[str, list[str]]:
+        assert case.network_id == network.id
+        kind = {"float32": "FP32", "float16": "FP16", "int8": "INT8"}[network.precision.value]
+        told = "FP32" if self.wrong == "types" else kind
+        return {call.node: [f"Row major linear {told} format"] * 2 for call in network.calls}
+
+    def cache(self) -> bytes:
+        scales = {name: np.float32(self.ranges[name] / 127) for name in ("x", "y")}
+        if self.wrong == "range":
+            scales["x"] *= np.float32(1.01)
+        lines = [f"{CACHED[name]}: {scale.tobytes()[::-1].hex()}" for name, scale in scales.items()]
+        return "\n".join(("TRT-8503-MinMaxCalibration", *lines[: 1 if self.wrong == "cache" else 2], "")).encode()
+
+    def build_control(self, network: Network) -> BuildVerdict:
+        kinds = [node.op_type for node in walker.nodes(onnx.load_from_string(network.model).graph)]
+        self.asked.append(("control", network.id, *(kind for kind in kinds if kind in ("Copying", "Twice"))))
+        if self.wrong == "plugin alone":
+            return BuildVerdict("built", "built")
+        return BuildVerdict("refused", MYELIN)
 
     def shape_values(self, network: Network, case: Case) -> dict[str, Any]:
         more = 1 if self.wrong == "shapes" else 0
@@ -118,24 +172,27 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def verdicts_of(stand: Stand, whole: Plan) -> dict[str, Any]:
-    return {verdict.network: verdict for verdict in TensorrtRuns(cast("TensorrtSession", stand), whole).all()}
+    runs = TensorrtRuns(cast("TensorrtSession", stand), whole)
+    return {verdict.network: verdict for verdict in runs.all()}
 
 
 def test_all_is_asked_and_passes(whole: Plan) -> None:
     stand = Stand()
     verdicts = verdicts_of(stand, whole)
     assert [*verdicts] == [
-        "plain/float32", "plain/float16", "plain/int8", "plain/fp16", "plain/int8-ranges", "plain/int8-calibrator",
+        "plain/float32", "plain/float16", "plain/int8", "plain/fp16", "plain/int8-ranges", "plain/int8-minmax",
+        "plain/int8-entropy",
     ]  # fmt: skip
-    assert {verdict.outcome for verdict in verdicts.values()} == {Outcome.PASSED}
+    assert {verdict.outcome for verdict in verdicts.values()} == {Outcome.PASSED}, verdicts
     assert {asked[1] for asked in stand.asked if asked[0] == "run"} == {case.id for case in whole.cases}
+    assert [asked[2:] for asked in stand.asked if asked[0] == "both"] == [("small", "large")] * 3
     # Each profile of each explicitly typed network once by a switch, and its shapes as outputs.
     assert sum(asked[0] == "switch" for asked in stand.asked) == 6
     assert [asked[1] for asked in stand.asked if asked[-1] == "shapes"] == [n.id for n in whole.networks]
 
 
 def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
-    assert [*verdicts_of(Stand(weak=False), whole)] == [network.id for network in whole.networks]
+    assert [*verdicts_of(Stand(11), whole)] == [network.id for network in whole.networks]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +202,8 @@ def test_11_has_no_weakly_typed_networks(whole: Plan) -> None:
         ("switch", "in a context switched to profile 'large'"),
         ("shapes", "has shape"),
         ("refuse", "refuses shape"),
+        ("both", "with another context at work"),
+        ("beyond", "input 'x' takes [8], which no profile has"),
         ("build plain/float32", "said"),
     ],
 )
@@ -174,10 +233,49 @@ def test_weakly_typed_networks_have_the_low_precisions_inputs_scales_and_fields(
     assert values["x_scale"] == pytest.approx(call.scales[0])
     assert node.name == mine.node
     assert {case.id for case in cases} == {case.id for case in whole.cases if case.network_id == low.id}
-    _, calibrated, _ = found["plain/int8-calibrator"]
+    _, calibrated, _ = found["plain/int8-minmax"]
     (batch,) = calibrated.batches
     # The batch has the calibration profile's opt shape.
     assert batch["x"].shape == low.profiles[0].shapes["x"][1]
+
+
+def test_a_calibrators_cache_is_held_against_batches_and_ranges(whole: Plan) -> None:
+    assert verdicts_of(stand := Stand(8), whole)["plain/int8-entropy"].outcome is Outcome.PASSED
+    assert stand.ranged == {"n001_main_plugin": (pytest.approx(stand.ranges["x"] / 127),)}
+    for wrong, text in (("cache", "has no scale of main_y_raw"), ("range", "gives x the range")):
+        verdict = verdicts_of(Stand(8, wrong), whole)["plain/int8-minmax"]
+        assert verdict.outcome is Outcome.FAILED
+        assert text in verdict.message
+
+
+def test_8_tells_the_types_that_the_plugin_ran_in(whole: Plan) -> None:
+    verdict = verdicts_of(Stand(8, "types"), whole)["plain/int8"]
+    assert verdict.outcome is Outcome.FAILED
+    assert "runs in Row major linear FP32 format" in verdict.message
+    assert verdicts_of(Stand(8), whole)["plain/int8"].outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "outcome"),
+    [
+        (MYELIN, "", Outcome.SKIPPED),
+        (MYELIN, "plugin alone", Outcome.FAILED),
+        # What is no answer of NVIDIA's is asked of no control.
+        ("TensorRT: KeyError: 'int64'", "", Outcome.FAILED),
+    ],
+)
+def test_a_refusal_is_8s_own_where_its_own_plugin_is_refused(
+    said: str, wrong: str, outcome: Outcome, whole: Plan
+) -> None:
+    class Refuses(Stand):
+        def build(self, network: Network, how: str = "") -> BuildVerdict:
+            return BuildVerdict("refused", said) if not how else super().build(network, how)
+
+    verdict = verdicts_of(stand := Refuses(8, wrong), whole)["plain/float32"]
+    assert verdict.outcome is outcome
+    controls = [asked for asked in stand.asked if asked[0] == "control"]
+    assert [one[2:] for one in controls] == [("Copying",)] * 3 * (said == MYELIN)
+    assert (verdict.how == "refused whatever the operator") == (outcome is Outcome.SKIPPED)
 
 
 def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
@@ -189,7 +287,7 @@ def status_of(options: Options, whole: Plan) -> str:
     work = RunWork(Manifest.parse(TOML), Path(), whole, whole, sanitize=options.sanitize)
     (part,) = [part for part in parts(work) if part.judge.NAME == tensorrt.NAME]
     found = {item: execute(item, work, place(options)) for item in part.items}
-    (absent,) = [one.absent for one in found.values()] or [part.absent]
+    (absent,) = {one.absent for one in found.values()} or {part.absent}
     return f"took no part: {absent}"
 
 
@@ -212,6 +310,29 @@ def test_a_run_says_why_tensorrt_took_no_part(monkeypatch: pytest.MonkeyPatch, t
 
     monkeypatch.setattr(libraries, "build", no_nvcc)
     assert status_of(Options(), whole) == "took no part: nvcc is not on this machine (install it)"
+
+
+def test_a_summary_says_what_is_switched_off(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:
+    class Opened(Stand):
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    Opened.WHO = "TensorRT"  # type: ignore[attr-defined]
+    monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "8.5.3.1"))
+    monkeypatch.setattr(tensorrt, "open", lambda *_, **__: Opened(8))
+    work = RunWork(Manifest.parse(TOML), Path(), whole, whole)
+    items = JUDGE.items(work)
+    monkeypatch.setattr(LocalWorkplace, "gpu_library", lambda self: Path("lib.so"))
+    answers = [JUDGE.execute(item, work, place(Options()), None) for item in items]
+    assert len(answers) > 1
+    assert sorted(one.network for answer in answers for one in answer.results) == sorted(
+        one.network for one in verdicts_of(Stand(8), whole).values()
+    )
+    off = "without CUDNN, whose libraries are not here or only stand-ins: their tactics are off"
+    assert JUDGE.summary(work, answers) == f"8.5.3.1, on the GPU; {off}"
 
 
 def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:

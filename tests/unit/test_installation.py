@@ -155,6 +155,15 @@ def test_every_extras_command_names_its_packages_alone() -> None:
     assert installation.requirements(("html",)) == PROJECT["project"]["optional-dependencies"]["html"]
 
 
+def test_what_this_python_is_too_new_for_is_installed_for_an_older_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = [one.partition(";")[0] for one in PROJECT["project"]["optional-dependencies"]["tensorrt8"]]
+    assert installation.requirements(("tensorrt8",), "3.10") == needed
+    assert installation.requirements(("tensorrt8",), "3.11") == []
+    of_this = installation.requirements
+    monkeypatch.setattr(installation, "requirements", lambda names, python="3.11": of_this(names, python))
+    assert installation.extra("tensorrt8") == shlex.join(["python3.10", "-m", "pip", "install", *needed])
+
+
 @pytest.mark.parametrize("name", ["html", "wheel"])
 def test_an_extras_command_works_as_printed(name: str) -> None:
     done = subprocess.run(

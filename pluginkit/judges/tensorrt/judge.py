@@ -10,6 +10,9 @@ from pluginkit.judges.rtx.judge import CHECKED
 from pluginkit.runtimes import Availability
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
+PARTS = 2
+"""Of a run, each with processes of its own. Contexts take turns on the GPU: 16 processes were no faster than 4."""
+
 
 class TensorrtJudge:
     """Has TensorRT build every network and run every case."""
@@ -31,24 +34,33 @@ class TensorrtJudge:
         return []
 
     def items(self, work: RunWork) -> Sequence[Item]:
-        """One, of all networks: they share the GPU."""
-        return [Item(self.NAME, self.NAME, "verdicts", whole=True)] if work.plan.networks else []
+        """Some, each of a part of the networks: building takes most of the time, and one core each."""
+        count = min(PARTS, len(work.plan.networks))
+        return [
+            Item(f"{self.NAME}/{number}", self.NAME, "verdicts", subject=(number, count), whole=True)
+            for number in range(count)
+        ]
 
     def execute(self, item: Item, work: RunWork, place: Workplace, configured: Expected | None) -> Answers:
         """Build and run everything."""
-        del item, configured
+        del configured
         from pluginkit.judges.tensorrt.cases import judge
 
         try:
             library = place.gpu_library()
         except ToolMissing as error:
             return Answers(absent=f"{error.message} ({error.hint})")
-        return Answers(tuple(judge(library, work.manifest, work.timeout, work.plan, place.begin)))
+        remarks: list[str] = []
+        verdicts = judge(
+            library, work.manifest, work.timeout, work.plan, place.begin, part=item.subject, remark=remarks.append
+        )
+        return Answers(tuple(verdicts), remark="; ".join(remarks))
 
     def summary(self, work: RunWork, found: Sequence[Answers]) -> str:
-        """Its version."""
-        del work, found
-        return f"{self.probe().version}, on the GPU"
+        """Its version, and what of it is switched off."""
+        del work
+        remarks = dict.fromkeys(answers.remark for answers in found if answers.remark)
+        return "; ".join((f"{self.probe().version}, on the GPU", *remarks))
 
 
 JUDGE = TensorrtJudge()

@@ -30,6 +30,7 @@ else:
 
 __all__ = [
     "BINDINGS",
+    "MAJOR",
     "Answer",
     "Log",
     "add_profiles",
@@ -42,6 +43,12 @@ __all__ = [
 
 Answer: TypeAlias = tuple[bool, str, tuple[str, ...]]
 """Whether a build went well, the reason or remark, and the log's lines with the errors first."""
+
+MAJOR = int(trt.__version__.partition(".")[0])
+"""TensorRT's major version; 1 of TensorRT-RTX."""
+
+if MAJOR == 8:
+    from pluginkit.runtimes.nvidia import version8
 
 NO_GPU = "(cudaError 35:"
 """In an error that follows every other one where there is no driver."""
@@ -98,7 +105,8 @@ def load(registry: trt.IPluginRegistry, library: str, log: Log, who: str) -> Non
 
 def identities(registry: trt.IPluginRegistry) -> list[tuple[str, str, str, str]]:
     """Every creator: name, version, namespace, class."""
-    return [_identity(cast("trt.IPluginCreatorV3One", creator)) for creator in registry.all_creators]
+    creators = version8.creators(registry) if MAJOR == 8 else registry.all_creators
+    return [_identity(cast("trt.IPluginCreatorV3One", creator)) for creator in creators]
 
 
 def _identity(one: trt.IPluginCreatorV3One) -> tuple[str, str, str, str]:
@@ -112,7 +120,10 @@ def parser_errors(parser: trt.OnnxParser) -> list[str]:
 
 
 def _parser_error(error: trt.ParserError) -> str:
-    node = f" at node {error.node_name()!r} ({shown(error.node_operator())})" if error.node_name() else ""
+    if MAJOR == 8:
+        node = version8.at_node(error)
+    else:
+        node = f" at node {error.node_name()!r} ({shown(error.node_operator())})" if error.node_name() else ""
     lines = error.desc().splitlines()
     # The log has the other one too, behind everything else.
     return "\n".join([line for line in lines if NO_GPU not in line] or lines) + node

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from polygraphy.exception import PolygraphyException
+
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import Array, Network, NetworkProfile
+from pluginkit.network.api_model import AnyNetwork
+from pluginkit.network.model import Array, Network, PluginCall
 from pluginkit.process.child import Breadcrumb
 from pluginkit.runtimes.nvidia import bindings as nvidia
 from pluginkit.runtimes.nvidia.bindings import Answer, Log, trt
 from pluginkit.runtimes.nvidia.engine_contexts import Engine
+
+if nvidia.MAJOR == 8:
+    from pluginkit.runtimes.nvidia import version8
 
 
 def open(breadcrumb: Breadcrumb, library: str) -> RtxEngineChild:  # noqa: A001, ARG001 (NVIDIA's calls, not the host's)
@@ -25,16 +31,16 @@ def open(breadcrumb: Breadcrumb, library: str) -> RtxEngineChild:  # noqa: A001,
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """A network made of a model, with what must live until it is built: the parser holds the weights.
+class Made:
+    """A network, with what must live until it is built: the parser holds the weights of a model.
 
     `refusal` is the parser's, None if there is none.
     """
 
     builder: trt.Builder
     network: trt.INetworkDefinition
-    parser: trt.OnnxParser
-    refusal: Answer | None
+    parser: trt.OnnxParser | None = None
+    refusal: Answer | None = None
 
 
 class EngineChild:
@@ -46,10 +52,14 @@ class EngineChild:
         self.log = Log()
         self.registry = cast("trt.IPluginRegistry", trt.get_plugin_registry())
         before = set(nvidia.identities(self.registry))
-        nvidia.load(self.registry, library, self.log, self.WHO)
+        self._load(library)
         self._new = [found for found in nvidia.identities(self.registry) if found not in before]
         self._engines: dict[str, Engine] = {}
         self._runtime: trt.Runtime | None = None
+
+    def _load(self, library: str) -> None:
+        """Has the registry load the library."""
+        nvidia.load(self.registry, library, self.log, self.WHO)
 
     def creators(self) -> list[tuple[str, str, str, str]]:
         """The creators that came with the library: name, version, namespace, class."""
@@ -58,9 +68,9 @@ class EngineChild:
     def build(self, network: Network, file: str) -> Answer:
         """Parses and builds an ONNX network with its profiles, each tensor of its own type, and writes the engine."""
         made = self.parsed(network, strongly_typed())
-        return made.refusal or self.built(made.builder, made.network, network.profiles, file)
+        return made.refusal or self.built(made, network, file)
 
-    def parsed(self, network: Network, flags: int) -> Parsed:
+    def parsed(self, network: Network, flags: int) -> Made:
         """A network of these flags with the model in it."""
         self.log.take()
         builder = trt.Builder(self.log)
@@ -69,18 +79,26 @@ class EngineChild:
         refusal = None
         if not parser.parse(network.model):
             refusal = self.log.refused(f"{self.WHO}'s parser", nvidia.parser_errors(parser))
-        return Parsed(builder, made, parser, refusal)
+        return Made(builder, made, parser, refusal)
 
-    def built(
-        self, builder: trt.Builder, network: trt.INetworkDefinition, profiles: Sequence[NetworkProfile], file: str
-    ) -> Answer:
-        """Builds a network with these profiles, and writes the engine."""
-        config = builder.create_builder_config()
+    def built(self, made: Made, network: AnyNetwork, file: str) -> Answer:
+        """Builds what was made of a network, with its profiles, and writes the engine."""
+        config = self.configuration(made.builder)
+        self.hold_types(config, made.network, network.calls)
         try:
-            nvidia.add_profiles(builder, config, network, profiles, self.log)
+            nvidia.add_profiles(made.builder, config, made.network, network.profiles, self.log)
         except CheckFailed as error:
             return self.log.refused(f"{self.WHO}'s builder", [error.message])
-        return self.written(builder, network, config, file)
+        return self.written(made.builder, made.network, config, file)
+
+    def configuration(self, builder: trt.Builder) -> trt.IBuilderConfig:
+        """What a network is built with, before its profiles."""
+        return builder.create_builder_config()
+
+    def hold_types(
+        self, config: trt.IBuilderConfig, network: trt.INetworkDefinition, calls: Sequence[PluginCall]
+    ) -> None:
+        """Has the builder keep the tensors' types, where a network is not strongly typed."""
 
     def written(
         self, builder: trt.Builder, network: trt.INetworkDefinition, config: trt.IBuilderConfig, file: str
@@ -99,7 +117,12 @@ class EngineChild:
             CheckFailed: NVIDIA doesn't deserialize it, or refuses the context or the shapes.
         """
         engine = self.engine(file)
-        return engine.switch(profile, feeds) if switch else engine.run(profile, feeds)
+        self.log.take()
+        try:
+            return engine.switch(profile, feeds) if switch else engine.run(profile, feeds)
+        except PolygraphyException as error:
+            # It says that something failed; NVIDIA's log says why.
+            raise CheckFailed("\n".join((f"{self.WHO}: {error}", *self.log.errors()))) from None
 
     def engine(self, file: str) -> Engine:
         """The engine of a file, deserialized the first time."""
@@ -127,7 +150,9 @@ class RtxEngineChild(EngineChild):
 
 
 def strongly_typed() -> int:
-    """The flag for it; TensorRT 11 knows nothing else."""
-    if int(trt.__version__.partition(".")[0]) >= 11:
+    """The flag for it; TensorRT 11 knows nothing else. TensorRT 8 hasn't got it: its networks are of explicit batch."""
+    if nvidia.MAJOR >= 11:
         return 0
+    if nvidia.MAJOR == 8:
+        return version8.EXPLICIT_BATCH
     return 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +12,7 @@ from polygraphy.backend.trt import TrtRunner
 
 from pluginkit.errors import CheckFailed
 from pluginkit.network.model import Array
-from pluginkit.runtimes.nvidia.bindings import trt
+from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
 
 if TYPE_CHECKING:
     from polygraphy.cuda import Stream
@@ -23,7 +25,7 @@ class Engine:
     """
 
     def __init__(self, engine: trt.ICudaEngine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._runners: dict[int, TrtRunner] = {}
 
     def run(self, profile: int, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -44,7 +46,7 @@ class Engine:
         Raises:
             CheckFailed: the engine has one profile only, or the switch was refused.
         """
-        others = [index for index in range(self._engine.num_optimization_profiles) if index != profile]
+        others = [index for index in range(self.engine.num_optimization_profiles) if index != profile]
         if not others:
             raise CheckFailed("an engine with one profile has no context to switch")
         self._release(profile)
@@ -59,9 +61,44 @@ class Engine:
         self._runners[profile] = runner
         return _run(runner, feeds)
 
+    def both(self, runs: Sequence[tuple[int, Mapping[str, Array]]], times: int = 8) -> list[dict[str, Array]]:
+        """Runs in contexts of different profiles at once, in a thread and on a stream each.
+
+        Args:
+            runs: the profile and what `run` takes, of each.
+            times: how often each runs, so that they meet.
+
+        Returns:
+            What the last run of each gives.
+        """
+        runners = [self._runner(profile) for profile, _ in runs]
+        for runner, (_, feeds) in zip(runners, runs, strict=True):
+            # Sets its shapes: in two threads at once 8.5.3 refused some of them.
+            _run(runner, feeds)
+        together = threading.Barrier(len(runs))
+
+        def repeat(runner: TrtRunner, feeds: Mapping[str, Array]) -> dict[str, Array]:
+            together.wait()
+            for _ in range(times - 1):
+                _run(runner, feeds)
+            return _run(runner, feeds)
+
+        with ThreadPoolExecutor(len(runs)) as pool:
+            asked = [pool.submit(repeat, runner, feeds) for runner, (_, feeds) in zip(runners, runs, strict=True)]
+            return [one.result() for one in asked]
+
+    def context(self, profile: int) -> trt.IExecutionContext:
+        """The context of a profile, with the shapes that it ran last."""
+        context: trt.IExecutionContext = self._runner(profile).context
+        return context
+
+    def accepts(self, profile: int, name: str, dims: Sequence[int]) -> bool:
+        """Whether a profile's context takes a shape of an input."""
+        return bool(self.context(profile).set_input_shape(name, tuple(dims)))
+
     def _runner(self, profile: int) -> TrtRunner:
         if profile not in self._runners:
-            context = self._engine.create_execution_context()
+            context = self.engine.create_execution_context()
             if context is None:
                 raise CheckFailed(f"NVIDIA makes no execution context for profile {profile}")
             runner = TrtRunner(context)
@@ -94,9 +131,9 @@ class Engine:
         held = self._shape_inputs(context, feeds)
         values = {}
         for name in self._names(trt.TensorIOMode.OUTPUT):
-            if self._engine.is_shape_inference_io(name):
+            if self.engine.is_shape_inference_io(name):
                 dims = tuple(context.get_tensor_shape(name))
-                values[name] = np.zeros(dims, trt.nptype(self._engine.get_tensor_dtype(name)))
+                values[name] = np.zeros(dims, trt.nptype(self.engine.get_tensor_dtype(name)))
                 context.set_tensor_address(name, values[name].ctypes.data)
         lacking = context.infer_shapes()
         del held
@@ -108,17 +145,17 @@ class Engine:
         """Gives a context its inputs' shapes, and the shape tensors' values, which are to be held until it is asked."""
         held = []
         for name in self._names(trt.TensorIOMode.INPUT):
-            array = np.asarray(feeds[name], order="C")
+            array = np.asarray(_typed(self.engine, name, feeds[name]), order="C")
             if not context.set_input_shape(name, array.shape):
                 raise CheckFailed(f"NVIDIA refuses shape {list(array.shape)} for input {name!r}")
-            if self._engine.is_shape_inference_io(name):
+            if self.engine.is_shape_inference_io(name):
                 held.append(array)
                 context.set_tensor_address(name, array.ctypes.data)
         return held
 
     def _names(self, mode: trt.TensorIOMode) -> list[str]:
-        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
-        return [name for name in names if self._engine.get_tensor_mode(name) == mode]
+        names = [self.engine.get_tensor_name(index) for index in range(self.engine.num_io_tensors)]
+        return [name for name in names if self.engine.get_tensor_mode(name) == mode]
 
     def _release(self, profile: int) -> None:
         runner = self._runners.pop(profile, None)
@@ -132,8 +169,14 @@ class Engine:
 
 
 def _run(runner: TrtRunner, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    outputs = runner.infer(dict(feeds), check_inputs=False)
+    given = {name: _typed(runner.engine, name, array) for name, array in feeds.items()}
+    outputs = runner.infer(given, check_inputs=False)
     return {name: _plain(array) for name, array in outputs.items()}
+
+
+def _typed(engine: trt.ICudaEngine, name: str, array: Array) -> Array:
+    """A network input in the engine's type: TensorRT 8 makes INT32 of INT64."""
+    return np.asarray(array, trt.nptype(engine.get_tensor_dtype(name))) if MAJOR == 8 else array
 
 
 def _plain(array: Array) -> Array:

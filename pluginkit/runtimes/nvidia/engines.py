@@ -45,6 +45,14 @@ class EngineSession:
         """What the workers need in addition to the bindings' name."""
         return {}
 
+    def _init(self) -> Mapping[str, Any]:
+        """What the worker's side gets in addition to the library."""
+        return {}
+
+    def _python(self) -> str:
+        """The interpreter of the workers; empty if it is this one."""
+        return ""
+
     def check(self) -> None:
         """Has the registry load the library.
 
@@ -123,7 +131,8 @@ class EngineSession:
     def _worker(self, role: str) -> Worker:
         if role not in self._workers:
             env = {BINDINGS: self.MODULE, **self._environment()}
-            self._workers[role] = Worker(self.CHILD, {"library": str(self._library)}, timeout=self._timeout, env=env)
+            init = {"library": str(self._library), **self._init()}
+            self._workers[role] = Worker(self.CHILD, init, timeout=self._timeout, env=env, python=self._python())
         return self._workers[role]
 
     def close(self) -> None:

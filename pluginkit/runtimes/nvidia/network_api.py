@@ -10,7 +10,10 @@ import numpy as np
 from pluginkit.errors import CheckFailed
 from pluginkit.network import api_model as api
 from pluginkit.network.model import Array
-from pluginkit.runtimes.nvidia.bindings import trt
+from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+
+if MAJOR == 8:
+    from pluginkit.runtimes.nvidia import version8
 
 
 def fill(network: trt.INetworkDefinition, steps: Sequence[api.Step]) -> list[Array]:
@@ -42,13 +45,15 @@ def play(player: Player, steps: Sequence[api.Step]) -> list[Array]:
 TYPES = {
     "float32": trt.float32,
     "float16": trt.float16,
-    "bfloat16": trt.bfloat16,
     "int8": trt.int8,
-    "float8": trt.fp8,
     "int32": trt.int32,
-    "int64": trt.int64,
     "bool": trt.bool,
 }
+if MAJOR == 8:
+    # It has no INT64; its parser makes INT32 of ONNX's, too.
+    TYPES["int64"] = trt.int32
+else:
+    TYPES |= {"bfloat16": trt.bfloat16, "float8": trt.fp8, "int64": trt.int64}
 OPERATIONS = {
     "SUM": trt.ElementWiseOperation.SUM,
     "PROD": trt.ElementWiseOperation.PROD,
@@ -75,7 +80,8 @@ class Player:
         self._states: dict[str, trt.IRecurrenceLayer] = {}
         self.kept: list[Array] = []
         layers = [network.get_layer(index) for index in range(network.num_layers)]
-        self._plugins = {layer.name: layer for layer in layers if layer.type == trt.LayerType.PLUGIN_V3}
+        parsed = trt.LayerType.PLUGIN_V2 if MAJOR == 8 else trt.LayerType.PLUGIN_V3
+        self._plugins = {layer.name: layer for layer in layers if layer.type == parsed}
         # What the parsed model gave out is not asked for.
         for output in [network.get_output(index) for index in range(network.num_outputs)]:
             network.unmark_output(output)
@@ -101,7 +107,8 @@ class Player:
         self._tensors[step.out] = self.network.add_input(step.out, TYPES[step.dtype], step.dims)
 
     def _constantlayer(self, step: api.ConstantLayer) -> None:
-        values = np.array(step.values, step.dtype).reshape(step.dims)
+        kind = "int32" if MAJOR == 8 and step.dtype == "int64" else step.dtype
+        values = np.array(step.values, kind).reshape(step.dims)
         self.kept.append(values)
         self._is(step.out, self.network.add_constant(step.dims, values).get_output(0))
 
@@ -114,18 +121,29 @@ class Player:
             self._is(name, layer.get_output(index))
 
     def _cast(self, step: api.Cast) -> None:
-        layer = self.network.add_cast(self._tensors[step.x], TYPES[step.dtype])
+        x, kind = self._tensors[step.x], TYPES[step.dtype]
+        layer = version8.cast(self.network, x, kind) if MAJOR == 8 else self.network.add_cast(x, kind)
         self._is(step.out, layer.get_output(0))
 
     def _identitylayer(self, step: api.IdentityLayer) -> None:
         self._is(step.out, self.network.add_identity(self._tensors[step.x]).get_output(0))
 
     def _quantize(self, step: api.Quantize) -> None:
-        layer = self.network.add_quantize(self._tensors[step.x], self._tensors[step.scale], TYPES[step.dtype])
+        x, scale = self._tensors[step.x], self._tensors[step.scale]
+        layer: trt.IQuantizeLayer
+        if MAJOR == 8:
+            layer = version8.quantize(self.network, x, scale)
+        else:
+            layer = self.network.add_quantize(x, scale, TYPES[step.dtype])
         self._is(step.out, layer.get_output(0))
 
     def _dequantize(self, step: api.Dequantize) -> None:
-        layer = self.network.add_dequantize(self._tensors[step.x], self._tensors[step.scale], trt.float32)
+        x, scale = self._tensors[step.x], self._tensors[step.scale]
+        layer: trt.IDequantizeLayer
+        if MAJOR == 8:
+            layer = version8.dequantize(self.network, x, scale)
+        else:
+            layer = self.network.add_dequantize(x, scale, trt.float32)
         self._is(step.out, layer.get_output(0))
 
     def _elementwise(self, step: api.Elementwise) -> None:

@@ -80,6 +80,12 @@ BEHAVIOURS = _read()
 """Every row by its id."""
 
 
+def recognise(groups: Sequence[Group], *texts: str) -> Behaviour | None:
+    """The first row of some groups that a refusal's message belongs to; None if none is."""
+    rows = (row for row in BEHAVIOURS.values() if row.refused and row.group in groups)
+    return next((row for row in rows if any(re.search(row.refused, text) for text in texts)), None)
+
+
 def page(text: str) -> str:
     """A page with its tables as they should be: between the marks, the rows of the groups that a mark names."""
 

@@ -12,20 +12,24 @@ from pluginkit.errors import CheckFailed
 from pluginkit.field_types import FieldType, encode
 from pluginkit.network import api_model as api
 from pluginkit.network.model import PluginCall
-from pluginkit.runtimes.nvidia.bindings import trt
+from pluginkit.runtimes.nvidia import creator_fields
+from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
 from pluginkit.runtimes.nvidia.network_api import Player
+
+if MAJOR == 8:
+    from pluginkit.runtimes.nvidia import version8
 
 FIELD_TYPES = {
     FieldType.FLOAT32: trt.PluginFieldType.FLOAT32,
     FieldType.FLOAT16: trt.PluginFieldType.FLOAT16,
-    FieldType.BFLOAT16: trt.PluginFieldType.BF16,
     FieldType.FLOAT64: trt.PluginFieldType.FLOAT64,
     FieldType.INT8: trt.PluginFieldType.INT8,
     FieldType.INT16: trt.PluginFieldType.INT16,
     FieldType.INT32: trt.PluginFieldType.INT32,
-    FieldType.INT64: trt.PluginFieldType.INT64,
     FieldType.STRING: trt.PluginFieldType.CHAR,
 }
+if MAJOR != 8:
+    FIELD_TYPES |= {FieldType.BFLOAT16: trt.PluginFieldType.BF16, FieldType.INT64: trt.PluginFieldType.INT64}
 """What a creator's field collection can carry of a manifest's types."""
 
 
@@ -53,14 +57,18 @@ class PluginPlayer(Player):
         super().__init__(network)
         name, version, namespace = self._identity = identity
         self._calls = calls
-        self._creator = registry.get_creator(name, version, namespace)
+        self._creator: object
+        if MAJOR == 8:
+            self._creator = version8.creator(registry, name, version, namespace)
+        else:
+            self._creator = registry.get_creator(name, version, namespace)
         self.made: list[trt.IPluginV2 | trt.IPluginV3] = []
         """The plugins: they must live until the network is built."""
         self._held: list[object] = []
         if self._creator is None:
             raise CheckFailed(f"TensorRT's registry has no creator {name} {version} in namespace {namespace!r}")
 
-    def _plugin(self, step: api.PluginLayer) -> None:
+    def _pluginlayer(self, step: api.PluginLayer) -> None:
         inputs, shape_inputs = ([self._tensors[name] for name in names] for names in step.split)
         if step.node not in self._calls:
             self._is(step.outs[0], self.network.add_identity(inputs[0]).get_output(0))
@@ -75,11 +83,14 @@ class PluginPlayer(Player):
     ) -> trt.IPluginV2Layer | trt.IPluginV3Layer:
         """The layer, by the version that the creator is of; None where NVIDIA's API makes none."""
         fields = collection(self._calls[node], self._held)
-        if isinstance(self._creator, trt.IPluginCreatorV3One):
+        if MAJOR != 8 and isinstance(self._creator, trt.IPluginCreatorV3One):
             three = self._creator.create_plugin(node, fields, trt.TensorRTPhase.BUILD)
             self._made(node, three)
             return self.network.add_plugin_v3(inputs=inputs, shape_inputs=shape_inputs, plugin=three)
         if isinstance(self._creator, trt.IPluginCreator):
+            if MAJOR == 8:
+                # One that it doesn't list can end the process: see creator_fields.
+                creator_fields.check(self._creator, self._calls[node].fields)
             two = self._creator.create_plugin(node, fields)
             self._made(node, two)
             return self.network.add_plugin_v2(inputs=inputs, plugin=two)

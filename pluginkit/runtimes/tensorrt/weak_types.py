@@ -1,6 +1,7 @@
-"""The worker's side of `pluginkit.network.weak_types`: flags, dynamic ranges and calibrator of TensorRT 10.
+"""The worker's side of `pluginkit.network.weak_types`: flags, dynamic ranges and calibrators of TensorRT 8 and 10.
 
-TensorRT 11 has none of the names used here: this module is imported on 10 only, and checked against 10.16 alone.
+TensorRT 11 has none of the names used here: this module is not imported there. It runs with 8.5.3, and its types are
+checked against 10.16.
 """
 
 from __future__ import annotations
@@ -12,21 +13,30 @@ from polygraphy.cuda import DeviceArray
 
 from pluginkit.network.model import Array
 from pluginkit.network.weak_types import Weak
-from pluginkit.runtimes.nvidia.bindings import trt
+from pluginkit.runtimes.nvidia.bindings import MAJOR, trt
+
+if MAJOR == 8:
+    from pluginkit.runtimes.nvidia import version8
 
 INT8_STEPS = 127
 """A dynamic range of ±127 scales gives the symmetric scale (developer guide 10.x, implicit quantization)."""
 
 
-class Calibrator(trt.IInt8MinMaxCalibrator):  # type: ignore[misc]
-    """Feeds batches from memory. The batch size is 1: with explicit batch the profile's opt shapes have the batch."""
+class Batches:
+    """What both calibrators do: batches from memory, and a cache that is kept.
 
-    def __init__(self, batches: Sequence[Mapping[str, Array]]) -> None:
-        super().__init__()
+    The batch size is 1: with explicit batch the profile's opt shapes have the batch.
+    """
+
+    def start(self, batches: Sequence[Mapping[str, Array]], cache: bytes) -> None:
+        """Sets the batches, and the cache to be read; an empty one isn't there."""
         self._left = list(batches)
+        self._given = cache
         self._held: list[DeviceArray] = []
         self.served = 0
         """How many batches TensorRT took."""
+        self.cache = b""
+        """What TensorRT gave to be kept."""
 
     def get_batch_size(self) -> int:
         """1, as NVIDIA's documentation asks for networks with dynamic shapes."""
@@ -43,10 +53,31 @@ class Calibrator(trt.IInt8MinMaxCalibrator):  # type: ignore[misc]
         return [int(array.ptr) for array in self._held]
 
     def read_calibration_cache(self) -> Any:
-        """None, which the bindings' signature leaves out: each run calibrates anew."""
+        """What was kept, if there is anything."""
+        return self._given or None
 
-    def write_calibration_cache(self, cache: object) -> None:
-        """Keeps nothing."""
+    def write_calibration_cache(self, cache: bytes) -> None:
+        """Keeps it; the bindings give what `bytes` takes."""
+        self.cache = bytes(cache)
+
+
+class MinMax(Batches, trt.IInt8MinMaxCalibrator):  # type: ignore[misc]
+    """A scale covers the largest magnitude."""
+
+    def __init__(self, batches: Sequence[Mapping[str, Array]], cache: bytes) -> None:
+        trt.IInt8MinMaxCalibrator.__init__(self)
+        self.start(batches, cache)
+
+
+class Entropy(Batches, trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
+    """A scale may clip magnitudes."""
+
+    def __init__(self, batches: Sequence[Mapping[str, Array]], cache: bytes) -> None:
+        trt.IInt8EntropyCalibrator2.__init__(self)
+        self.start(batches, cache)
+
+
+CALIBRATORS: dict[str, type[MinMax | Entropy]] = {"int8-minmax": MinMax, "int8-entropy": Entropy}
 
 
 def apply(
@@ -54,7 +85,7 @@ def apply(
     network: trt.INetworkDefinition,
     profiles: Sequence[trt.IOptimizationProfile],
     weak: Weak,
-) -> Calibrator | None:
+) -> MinMax | Entropy | None:
     """Sets flags, ranges and calibrator; the plugin's layers are constrained to the precision.
 
     Returns:
@@ -63,15 +94,21 @@ def apply(
     low = trt.float16 if weak.kind == "fp16" else trt.int8
     config.set_flag(trt.BuilderFlag.FP16 if weak.kind == "fp16" else trt.BuilderFlag.INT8)
     config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
-    for index in range(network.num_layers):
-        layer = network.get_layer(index)
-        if layer.name in weak.input_scales:
-            layer.precision = low
-            if weak.kind == "int8-ranges":
-                _set_ranges(layer, weak)
-    if weak.kind != "int8-calibrator":
+    layers = [network.get_layer(index) for index in range(network.num_layers)]
+    plugins = [layer for layer in layers if layer.name in weak.input_scales]
+    ends = version8.float_ends(network) if MAJOR == 8 else []
+    for layer in plugins:
+        layer.precision = low
+        for index in range(layer.num_outputs):
+            if MAJOR == 8 and layer.get_output(index).dtype == trt.float32:
+                layer.set_output_type(index, low)
+        if weak.kind == "int8-ranges":
+            _set_ranges(layer, weak)
+    if MAJOR == 8:
+        version8.hand_ranges_on(ends)
+    if not weak.calibrated:
         return None
-    calibrator = Calibrator(weak.batches)
+    calibrator = CALIBRATORS[weak.kind](weak.batches, weak.cache)
     config.int8_calibrator = calibrator
     config.set_calibration_profile(profiles[weak.profile])
     return calibrator

@@ -47,9 +47,10 @@ def _apart(name: str) -> str:
 
 def here(name: str) -> str:
     """What a control sees, in this process."""
+    from pluginkit.runtimes.nvidia.copying.layout import ERRORS
+
     from . import batch, flow, int8, registry, shapes  # noqa: F401
     from .engine import CONTROLS, Refused
-    from .layout import ERRORS
 
     try:
         answer = CONTROLS[name]()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import tensorrt as trt
 
-from .engine import EXPLICIT, LOG, Network, compared, control, copying, creator_of, data, driver, loaded, run
-from .plugin import CALLS, Setup, calls
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
+from .engine import EXPLICIT, LOG, REGISTRY, Network, compared, control, copying, creator_of, data, driver, loaded, run
 
 IMAGE = (4, 8, 8)
 
@@ -20,7 +21,7 @@ def _run_implicit(engine: trt.ICudaEngine, given: np.ndarray) -> np.ndarray:
 
 
 def _ioext(*, explicit: bool) -> str:
-    creator_of(Setup("ioext", workspace=16))
+    creator_of(CopyingSetup("ioext", workspace=16))
     made = Network(EXPLICIT if explicit else 0)
     if not explicit:
         made.builder.max_batch_size = 4
@@ -45,8 +46,19 @@ def ioext_explicit() -> str:
     return _ioext(explicit=True)
 
 
+@control
+def v2_explicit() -> str:
+    field = trt.PluginField("negSlope", np.array([0.1], np.float32), trt.PluginFieldType.FLOAT32)
+    creator = REGISTRY.get_plugin_creator("LReLU_TRT", "1", "")
+    made = Network()
+    leaky = creator.create_plugin("leaky", trt.PluginFieldCollection([field]))
+    made.output(made.plugin(leaky, made.input("x", (2, *IMAGE))).get_output(0), "y")
+    made.build()
+    return "built"
+
+
 def _open_dimensions(kind: str) -> str:
-    creator_of(Setup(kind))
+    creator_of(CopyingSetup(kind))
     made = Network()
     made.output(made.copy(made.input("x", (-1, *IMAGE))), "y")
     made.profile(x=((1, *IMAGE), (2, *IMAGE), (4, *IMAGE)))
@@ -73,7 +85,7 @@ def dynamic_implicit() -> str:
 
 
 def _broadcast(flags: int) -> str:
-    creator_of(Setup("ext"))
+    creator_of(CopyingSetup("ext"))
     made = Network(flags)
     shape = (2, *IMAGE) if flags else IMAGE
     made.output(made.plugin(copying(), made.input("x", shape), made.constant(np.zeros(shape))).get_output(0), "y")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorrt as trt
 
-from . import layout, plugin
+from pluginkit.runtimes.nvidia.copying import layout, plugin
 
 EXPLICIT = 1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH)
 NUMBERS = {trt.float32: np.float32, trt.float16: np.float16, trt.int8: np.int8, trt.int32: np.int32, trt.bool: np.bool_}
@@ -106,9 +106,9 @@ def gelu_of(x: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * wide * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3))))
 
 
-def creator_of(setup: plugin.Setup) -> plugin.Creator:
+def creator_of(setup: plugin.CopyingSetup) -> plugin.CopyingCreator:
     """A creator of copying plugins, registered."""
-    made = plugin.Creator(setup, driver().library)
+    made = plugin.CopyingCreator(setup, driver().library)
     if not layout.register(registry_address(), made.address):
         raise LOG.refused()
     return made

@@ -10,8 +10,9 @@ import onnx
 import tensorrt as trt
 from onnx import TensorProto, helper
 
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
 from .engine import Network, compared, control, creator_of, data, gelu_of, loaded, run
-from .plugin import CALLS, Setup, calls
 
 SUM, GREATER = trt.ElementWiseOperation.SUM, trt.ElementWiseOperation.GREATER
 
@@ -159,6 +160,25 @@ def onnx_scan() -> str:
     return _parsed(model([scan], [_value("x", FLOAT, ROWS)], CONSTANTS))
 
 
+@control
+def onnx_iteration_number() -> str:
+    """The first row is added to zeros; what is left is negated in the other iterations."""
+    then = helper.make_graph([helper.make_node("Add", ["s", "row"], ["t"])], "then", [], [_value("t", FLOAT, [4])])
+    other = helper.make_graph([helper.make_node("Neg", ["s"], ["e"])], "else", [], [_value("e", FLOAT, [4])])
+    nodes = [
+        helper.make_node("Gather", ["x", "i"], ["row"], "gather", axis=0),
+        helper.make_node("Equal", ["i", "zero"], ["first"], "first"),
+        helper.make_node("If", ["first"], ["s2"], "if", then_branch=then, else_branch=other),
+        ALWAYS,
+    ]
+    inputs = [_value("i", INT64, []), _value("c", BOOL, []), _value("s", FLOAT, [4])]
+    outputs = [_value("going", BOOL, []), _value("s2", FLOAT, [4])]
+    loop = helper.make_node("Loop", ["trips", "yes", "zeros"], ["last"], "loop", body=_body(nodes, inputs, outputs))
+    rows = helper.make_node("Unsqueeze", ["last", "axis"], ["y"], "rows")
+    axis = helper.make_tensor("axis", INT64, [1], [0])
+    return _parsed(model([loop, rows], [_value("x", FLOAT, ROWS)], [*CONSTANTS, axis]))
+
+
 Branches = Callable[[Network, Any, Any], tuple[Any, Any]]
 
 
@@ -175,7 +195,7 @@ def _enqueued(engine: Any, right: Callable[[np.ndarray, bool], np.ndarray]) -> s
 
 def _conditional(branches: Branches) -> str:
     """y: x where c is true, else -x; the copies are counted."""
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     x, condition = made.input("x", (2, 4)), made.input("c", (), trt.bool)
     either = made.api.add_if_conditional()
@@ -228,7 +248,7 @@ def if_outside() -> str:
 
 @control
 def onnx_if() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     then = helper.make_graph([node("Copying", "x", "t")], "then", [], [_value("t", FLOAT, [2, 4])])
     other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [_value("e", FLOAT, [2, 4])])
     choice = helper.make_node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other)
@@ -255,7 +275,7 @@ def if_in_if() -> str:
 
 @control
 def if_plugin_decides() -> str:
-    creator_of(Setup(types=["BOOL"]))
+    creator_of(CopyingSetup(types=["BOOL"]))
     made = Network()
     x = made.input("x", (2, 4))
     total = made.api.add_reduce(x, trt.ReduceOperation.SUM, 3, False).get_output(0)

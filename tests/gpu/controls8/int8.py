@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import tensorrt as trt
 
+from pluginkit.runtimes.nvidia.copying.layout import CHW4, CHW32, HWC8, LANES
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
 from .engine import Network, compared, control, copying, creator_of, data, driver, loaded, run
-from .layout import CHW4, CHW32, HWC8, LANES
-from .plugin import CALLS, Setup, calls
 
 WIDTH = 3.0
 """Of each dynamic range; a step is WIDTH / 127."""
@@ -27,7 +28,7 @@ def _one(
     kind: str, flags: Sequence[Any], width: float = 0, *, forced: bool = False, behind: bool = False
 ) -> tuple[Network, Any]:
     """x to y through a copying plugin of one type, and through a Clip in FP32 if something stands behind it."""
-    creator_of(Setup(types=[kind]))
+    creator_of(CopyingSetup(types=[kind]))
     made = Network()
     for flag in flags:
         made.config.set_flag(flag)
@@ -108,7 +109,7 @@ def type_int8_without_flag() -> str:
 
 @control
 def precision_of_a_layer() -> str:
-    creator_of(Setup(types=["FLOAT", "HALF"]))
+    creator_of(CopyingSetup(types=["FLOAT", "HALF"]))
     made = Network()
     made.config.set_flag(trt.BuilderFlag.FP16)
     made.config.set_flag(trt.BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
@@ -124,7 +125,7 @@ def precision_of_a_layer() -> str:
 
 @control
 def explicit_quantization() -> str:
-    creator_of(Setup(types=["INT8"]))
+    creator_of(CopyingSetup(types=["INT8"]))
     made = Network()
     made.config.set_flag(trt.BuilderFlag.INT8)
     scale = made.constant(STEP)
@@ -159,7 +160,7 @@ class _Entropy(trt.IInt8EntropyCalibrator2):
 
 
 def _calibrated(types: Sequence[str], *, dynamic: bool = False) -> str:
-    creator_of(Setup(types=types))
+    creator_of(CopyingSetup(types=types))
     made, calibrator = Network(), _Entropy()
     made.config.set_flag(trt.BuilderFlag.INT8)
     made.config.int8_calibrator = calibrator
@@ -197,7 +198,7 @@ def calibration_without_float() -> str:
 
 def _vectors(kind: str, form: int) -> str:
     """Between two convolutions that change nothing: the format, and what stands in the input's lanes."""
-    creator_of(Setup(types=[kind], format=form, keep=True))
+    creator_of(CopyingSetup(types=[kind], format=form, keep=True))
     made = Network(sources=[trt.TacticSource.EDGE_MASK_CONVOLUTIONS])
     made.config.set_flag(FLAGS[kind])
     first = made.one_by_one(made.input("x", IMAGE, width=WIDTH if kind == "INT8" else 0))
@@ -235,7 +236,7 @@ def vectors_hwc8() -> str:
 
 @control
 def int8_bindings() -> str:
-    creator_of(Setup(types=["INT8"]))
+    creator_of(CopyingSetup(types=["INT8"]))
     made = Network()
     made.config.set_flag(trt.BuilderFlag.INT8)
     made.output(made.copy(made.input("x", IMAGE, trt.int8, WIDTH)), "y", trt.int8, WIDTH)
@@ -248,7 +249,7 @@ def int8_bindings() -> str:
 
 @control
 def timing() -> str:
-    creator_of(Setup(types=["FLOAT", "HALF"]))
+    creator_of(CopyingSetup(types=["FLOAT", "HALF"]))
     made = Network()
     made.config.set_flag(trt.BuilderFlag.FP16)
     made.output(made.copy(made.input("x", IMAGE)), "y")

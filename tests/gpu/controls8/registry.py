@@ -6,17 +6,18 @@ import numpy as np
 import tensorrt as trt
 from onnx import TensorProto, helper
 
+from pluginkit.runtimes.nvidia.copying.layout import register
+from pluginkit.runtimes.nvidia.copying.plugin import CopyingCreator, CopyingSetup
+
 from .engine import LOG, REGISTRY, Network, control, copying, creator_of, loaded, registry_address
 from .flow import model, node
-from .layout import register
-from .plugin import Creator, Setup
 
 
 @control
 def registry_namespace() -> str:
     said = []
     for what, own, given in (("without a namespace of its own", b"", b"one"), ("with", b"two", b"two")):
-        creator = Creator(Setup(), None)
+        creator = CopyingCreator(CopyingSetup(), None)
         creator.setPluginNamespace(own)
         register(registry_address(), creator.address, given)
         found = [bool(REGISTRY.get_plugin_creator("Copying", "1", name)) for name in (given.decode(), "")]
@@ -26,7 +27,7 @@ def registry_namespace() -> str:
 
 @control
 def registry_again() -> str:
-    creator = Creator(Setup(), None)
+    creator = CopyingCreator(CopyingSetup(), None)
     return ", then ".join(str(register(registry_address(), creator.address)) for _ in range(2))
 
 
@@ -47,7 +48,7 @@ X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])
 
 
 def _unknown(**attributes: str) -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.parse(model([helper.make_node("Copying", ["x"], ["y"], "node", **attributes)], [X]))
     return "parsed"
@@ -65,7 +66,7 @@ def parser_version() -> str:
 
 @control
 def parser_fields() -> str:
-    creator = creator_of(Setup(fields=["alpha"]))
+    creator = creator_of(CopyingSetup(fields=["alpha"]))
     said = []
     for what, fields in (
         ("none", {}),
@@ -81,7 +82,7 @@ def parser_fields() -> str:
 
 @control
 def engine_without_creator() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.output(made.plugin(copying(), made.input("x", (2, 4))).get_output(0), "y")
     engine = made.build()

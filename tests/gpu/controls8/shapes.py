@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Network, compared, control, copying, creator_of, data, gelu, loaded, run
-from .plugin import CALLS, Setup, calls
+from pluginkit.runtimes.nvidia.copying.plugin import CALLS, CopyingSetup, calls
+
+from .engine import LOG, Network, compared, control, copying, creator_of, data, gelu, loaded, run
 
 THREE = ((1, 4), (2, 4), (6, 4))
 """Min, opt and max of x."""
@@ -27,13 +28,27 @@ def shape_outside() -> str:
     return "run"
 
 
-@control
-def binding_names() -> str:
+def _two_profiles() -> Any:
     made = Network()
     made.output(made.gelu(made.input("x", (-1, 4))), "y")
     made.profile(x=THREE)
     made.profile(x=((8, 4), (8, 4), (16, 4)))
-    engine = loaded(made.build())
+    return loaded(made.build())
+
+
+@control
+def shape_of_another_profile() -> str:
+    context = _two_profiles().create_execution_context()
+    if context.active_optimization_profile != 0:
+        return f"the context has profile {context.active_optimization_profile}"
+    if not context.set_input_shape("x", (16, 4)):
+        raise LOG.refused()
+    return "taken"
+
+
+@control
+def binding_names() -> str:
+    engine = _two_profiles()
     return ", ".join(engine.get_binding_name(index) for index in range(engine.num_bindings))
 
 
@@ -54,7 +69,7 @@ def output_for_shapes() -> str:
 
 @control
 def size_of_a_plugin() -> str:
-    creator_of(Setup(types=["INT32"]))
+    creator_of(CopyingSetup(types=["INT32"]))
     made = Network()
     reshape = made.api.add_shuffle(made.input("x", (2, 6)))
     reshape.set_input(1, made.copy(made.constant([3, 4], np.int32)))
@@ -65,7 +80,7 @@ def size_of_a_plugin() -> str:
 
 @control
 def plugin_of_a_shape() -> str:
-    creator_of(Setup(types=["INT32"]))
+    creator_of(CopyingSetup(types=["INT32"]))
     made = Network()
     made.output(made.copy(made.api.add_shape(made.input("x", (-1, 4))).get_output(0)), "y")
     made.profile(x=THREE)
@@ -81,7 +96,7 @@ def _empty(engine: Any) -> str:
 
 @control
 def empty_static() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.output(made.copy(made.input("x", (0, 4))), "y")
     return _empty(loaded(made.build()))
@@ -89,7 +104,7 @@ def empty_static() -> str:
 
 @control
 def empty_by_profile() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     made = Network()
     made.output(made.copy(made.input("x", (-1, 4))), "y")
     made.profile(x=((0, 4), (2, 4), (6, 4)))
@@ -98,7 +113,7 @@ def empty_by_profile() -> str:
 
 @control
 def contexts() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     engine = _open(copying())
     deserialized = calls("deserializePlugin")[-1].object
     since = len(CALLS)
@@ -116,7 +131,7 @@ def contexts() -> str:
 
 @control
 def configured_again() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     engine = _open(copying())
     context = engine.create_execution_context()
     (clone,) = {call.object for call in calls("attachToContext")[-1:]}
@@ -131,7 +146,7 @@ def configured_again() -> str:
 
 @control
 def configured_at_build() -> str:
-    creator_of(Setup())
+    creator_of(CopyingSetup())
     _open(copying())
     x = calls("configurePlugin")[0].tensors[0]
     written = len(calls("serialize"))
@@ -140,7 +155,7 @@ def configured_at_build() -> str:
 
 @control
 def alignment() -> str:
-    creator_of(Setup(workspace=256))
+    creator_of(CopyingSetup(workspace=256))
     engine = _open(copying())
     since = len(CALLS)
     run(engine, {"x": data(3, 4)})
@@ -151,6 +166,6 @@ def alignment() -> str:
 
 @control
 def initialize_fails() -> str:
-    creator_of(Setup(initialize=1))
+    creator_of(CopyingSetup(initialize=1))
     _open(copying())
     return "built"

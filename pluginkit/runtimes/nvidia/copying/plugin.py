@@ -1,6 +1,7 @@
 """A plugin that copies its first input and keeps what it is asked: classes of TensorRT 8.5's layout, made by ctypes.
 
-So a control needs no compiler. tests/host/test_copying_plugin.py has C++ call it through the headers of layout 8.
+It is right for certain: what TensorRT refuses of it is no plugin's fault. It needs no compiler.
+tests/host/test_copying_plugin.py has C++ call it through the headers of layout 8.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from .layout import (
+from pluginkit.runtimes.nvidia.copying import NAME
+from pluginkit.runtimes.nvidia.copying.layout import (
     CREATOR,
     FIELD_TYPES,
     KINDS,
@@ -20,12 +22,12 @@ from .layout import (
     METHODS,
     TYPES,
     VERSION,
-    Desc,
-    Dims,
-    DimsExprs,
-    DynamicDesc,
-    Field,
-    Fields,
+    CreatorField,
+    CreatorFields,
+    Dims32,
+    DimsExprs8,
+    DynamicTensorDesc,
+    TensorDesc,
     object_of,
     table_of,
     text,
@@ -33,7 +35,7 @@ from .layout import (
 
 
 @dataclass(frozen=True)
-class Tensor:
+class KeptTensor:
     """What a descriptor says; min and max are equal to dims where it has none."""
 
     dims: tuple[int, ...]
@@ -45,27 +47,27 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Call:
+class KeptCall:
     """A call of a method: on which object, and what it was given, if that is kept."""
 
     object: int
     method: str
-    tensors: tuple[Tensor, ...] = ()
+    tensors: tuple[KeptTensor, ...] = ()
     value: Any = None
 
 
 _NUMBERS = count()
-CALLS: list[Call] = []
+CALLS: list[KeptCall] = []
 """All calls so far."""
 
 
-def calls(method: str, since: int = 0) -> list[Call]:
+def calls(method: str, since: int = 0) -> list[KeptCall]:
     """The calls of a method."""
     return [call for call in CALLS[since:] if call.method == method]
 
 
 @dataclass(frozen=True)
-class Setup:
+class CopyingSetup:
     """What a copying plugin is like.
 
     Attributes:
@@ -91,34 +93,36 @@ def _array(kind: Any, address: int | None, count: int) -> list[Any]:
     return list((kind * count).from_address(address)) if address and count else []
 
 
-def _seen(descs: Sequence[Any]) -> tuple[Tensor, ...]:
+def _seen(descs: Sequence[Any]) -> tuple[KeptTensor, ...]:
     found = []
     for one in descs:
-        desc, low, high = (one.desc, one.min, one.max) if isinstance(one, DynamicDesc) else (one, one.dims, one.dims)
+        desc, low, high = (
+            (one.desc, one.min, one.max) if isinstance(one, DynamicTensorDesc) else (one, one.dims, one.dims)
+        )
         kind = TYPES[desc.type] if 0 <= desc.type < len(TYPES) else str(desc.type)
-        found.append(Tensor(tuple(desc.dims), kind, desc.format, desc.scale, tuple(low), tuple(high)))
+        found.append(KeptTensor(tuple(desc.dims), kind, desc.format, desc.scale, tuple(low), tuple(high)))
     return tuple(found)
 
 
 class Copying:
     """One plugin object. Methods have C++'s names; `_ext`, `_io` and `_dynamic` tell overloads apart."""
 
-    def __init__(self, setup: Setup, driver: Any) -> None:
+    def __init__(self, setup: CopyingSetup, driver: Any) -> None:
         self.setup, self.driver = setup, driver
         self.number = next(_NUMBERS)
-        self.inputs: list[Desc] = []
+        self.inputs: list[TensorDesc] = []
         self.ns = text(b"")
         self.address = object_of(self, table_of(METHODS, KINDS[setup.kind]))
 
     def note(self, method: str, tensors: Sequence[Any] = (), value: Any = None) -> None:
         """Keep a call."""
-        CALLS.append(Call(self.number, method, _seen(tensors), value))
+        CALLS.append(KeptCall(self.number, method, _seen(tensors), value))
 
     def getTensorRTVersion(self) -> int:
         return KINDS[self.setup.kind] << 24 | VERSION
 
     def getPluginType(self) -> int:
-        return text(b"Copying")
+        return text(NAME.encode())
 
     def getPluginVersion(self) -> int:
         return text(b"1")
@@ -127,14 +131,14 @@ class Copying:
         return 1
 
     def getOutputDimensions(self, result: int, index: int, inputs: int, count: int) -> int:
-        given = Dims.from_address(inputs)
+        given = Dims32.from_address(inputs)
         self.note("getOutputDimensions", value=tuple(given))
-        ctypes.memmove(result, inputs, ctypes.sizeof(Dims))
+        ctypes.memmove(result, inputs, ctypes.sizeof(Dims32))
         return result
 
     def getOutputDimensions_dynamic(self, result: int, index: int, inputs: int, count: int, builder: int) -> int:
         self.note("getOutputDimensions")
-        ctypes.memmove(result, inputs, ctypes.sizeof(DimsExprs))
+        ctypes.memmove(result, inputs, ctypes.sizeof(DimsExprs8))
         return result
 
     def supportsFormat(self, kind: int, form: int) -> bool:
@@ -156,7 +160,7 @@ class Copying:
         return self.setup.workspace
 
     def getWorkspaceSize_dynamic(self, inputs: int, count: int, outputs: int, number: int) -> int:
-        self.note("getWorkspaceSize", _array(Desc, inputs, count))
+        self.note("getWorkspaceSize", _array(TensorDesc, inputs, count))
         return self.setup.workspace
 
     def enqueue(self, batch: int, inputs: int, outputs: int, workspace: int | None, stream: int | None) -> int:
@@ -165,10 +169,10 @@ class Copying:
     def enqueue_dynamic(
         self, described: int, results: int, inputs: int, outputs: int, workspace: int | None, stream: int | None
     ) -> int:
-        return self._copy(1, inputs, outputs, workspace, stream, Desc.from_address(described))
+        return self._copy(1, inputs, outputs, workspace, stream, TensorDesc.from_address(described))
 
     def _copy(
-        self, batch: int, inputs: int, outputs: int, workspace: int | None, stream: int | None, desc: Desc
+        self, batch: int, inputs: int, outputs: int, workspace: int | None, stream: int | None, desc: TensorDesc
     ) -> int:
         source, target = (c_void_p.from_address(where).value or 0 for where in (inputs, outputs))
         size = batch * desc.nbytes
@@ -186,11 +190,11 @@ class Copying:
         return 0
 
     def getSerializationSize(self) -> int:
-        return ctypes.sizeof(Desc)
+        return ctypes.sizeof(TensorDesc)
 
     def serialize(self, buffer: int) -> None:
         self.note("serialize")
-        ctypes.memmove(buffer, ctypes.addressof((self.inputs or [Desc()])[0]), ctypes.sizeof(Desc))
+        ctypes.memmove(buffer, ctypes.addressof((self.inputs or [TensorDesc()])[0]), ctypes.sizeof(TensorDesc))
 
     def destroy(self) -> None:
         self.note("destroy")
@@ -226,18 +230,20 @@ class Copying:
         broadcast: int, result_broadcast: int, form: int, batch: int,
     ) -> None:  # fmt: skip
         kinds = _array(c_int32, types, count)
-        descs = [Desc(dims, kind, form, 0.0) for dims, kind in zip(_array(Dims, inputs, count), kinds, strict=True)]
+        descs = [
+            TensorDesc(dims, kind, form, 0.0) for dims, kind in zip(_array(Dims32, inputs, count), kinds, strict=True)
+        ]
         self.inputs = descs
         self.note("configurePlugin", descs, {"batch": batch, "broadcast": _array(c_bool, broadcast, count)})
 
     def configurePlugin(self, inputs: int, count: int, outputs: int, number: int) -> None:
-        kind = DynamicDesc if self.setup.kind == "dynamic" else Desc
+        kind = DynamicTensorDesc if self.setup.kind == "dynamic" else TensorDesc
         descs = [kind.from_buffer_copy(one) for one in _array(kind, inputs, count)]
-        self.inputs = [one.desc if isinstance(one, DynamicDesc) else one for one in descs]
+        self.inputs = [one.desc if isinstance(one, DynamicTensorDesc) else one for one in descs]
         self.note("configurePlugin", [*descs, *_array(kind, outputs, number)])
 
     def supportsFormatCombination(self, position: int, tensors: int, count: int, number: int) -> bool:
-        descs = _array(Desc, tensors, count + number)
+        descs = _array(TensorDesc, tensors, count + number)
         self.note("supportsFormatCombination", descs[: position + 1], position)
         one = descs[position]
         same = one.type == descs[0].type
@@ -250,14 +256,16 @@ class Copying:
         self.note("detachFromContext")
 
 
-class Creator:
+class CopyingCreator:
     """The creator of copying plugins of one setup."""
 
-    def __init__(self, setup: Setup, driver: Any) -> None:
+    def __init__(self, setup: CopyingSetup, driver: Any) -> None:
         self.setup, self.driver = setup, driver
         self.ns = text(b"")
-        array = (Field * max(len(setup.fields), 1))(*(Field(name.encode(), None, 1, 1) for name in setup.fields))
-        self.listed = Fields(len(setup.fields), array)
+        array = (CreatorField * max(len(setup.fields), 1))(
+            *(CreatorField(name.encode(), None, 1, 1) for name in setup.fields)
+        )
+        self.listed = CreatorFields(len(setup.fields), array)
         self.given: list[str] = []
         """The fields of the last createPlugin: name, type and length."""
         self.address = object_of(self, table_of(CREATOR, 0))
@@ -266,7 +274,7 @@ class Creator:
         return VERSION
 
     def getPluginName(self) -> int:
-        return text(b"Copying")
+        return text(NAME.encode())
 
     def getPluginVersion(self) -> int:
         return text(b"1")
@@ -275,7 +283,7 @@ class Creator:
         return ctypes.addressof(self.listed)
 
     def createPlugin(self, name: bytes, fields: int) -> int:
-        given = Fields.from_address(fields)
+        given = CreatorFields.from_address(fields)
         self.given = [
             f"{one.name.decode()} {FIELD_TYPES[one.type]} {one.length}" for one in given.fields[: given.count]
         ]
@@ -283,7 +291,7 @@ class Creator:
 
     def deserializePlugin(self, name: bytes, data: int, length: int) -> int:
         made = Copying(self.setup, self.driver)
-        made.inputs = [Desc.from_buffer_copy((c_char * length).from_address(data))]
+        made.inputs = [TensorDesc.from_buffer_copy((c_char * length).from_address(data))]
         made.note("deserializePlugin", value=name.decode())
         return made.address
 

@@ -19,7 +19,7 @@ KINDS = {"ext": 1, "ioext": 2, "dynamic": 3}
 VERSION = 8503
 
 
-class Dims(ctypes.Structure):
+class Dims32(ctypes.Structure):
     """nvinfer1::Dims32."""
 
     _fields_: ClassVar = [("count", c_int32), ("d", c_int32 * 8)]
@@ -28,10 +28,10 @@ class Dims(ctypes.Structure):
         return iter(self.d[: max(self.count, 0)])
 
 
-class Desc(ctypes.Structure):
+class TensorDesc(ctypes.Structure):
     """nvinfer1::PluginTensorDesc."""
 
-    _fields_: ClassVar = [("dims", Dims), ("type", c_int32), ("format", c_int32), ("scale", c_float)]
+    _fields_: ClassVar = [("dims", Dims32), ("type", c_int32), ("format", c_int32), ("scale", c_float)]
 
     @property
     def nbytes(self) -> int:
@@ -45,28 +45,28 @@ class Desc(ctypes.Structure):
         return count * SIZES[self.type]
 
 
-class DynamicDesc(ctypes.Structure):
+class DynamicTensorDesc(ctypes.Structure):
     """nvinfer1::DynamicPluginTensorDesc."""
 
-    _fields_: ClassVar = [("desc", Desc), ("min", Dims), ("max", Dims)]
+    _fields_: ClassVar = [("desc", TensorDesc), ("min", Dims32), ("max", Dims32)]
 
 
-class DimsExprs(ctypes.Structure):
+class DimsExprs8(ctypes.Structure):
     """nvinfer1::DimsExprs."""
 
     _fields_: ClassVar = [("count", c_int32), ("d", c_void_p * 8)]
 
 
-class Field(ctypes.Structure):
+class CreatorField(ctypes.Structure):
     """nvinfer1::PluginField."""
 
     _fields_: ClassVar = [("name", c_char_p), ("data", c_void_p), ("type", c_int32), ("length", c_int32)]
 
 
-class Fields(ctypes.Structure):
+class CreatorFields(ctypes.Structure):
     """nvinfer1::PluginFieldCollection."""
 
-    _fields_: ClassVar = [("count", c_int32), ("fields", ctypes.POINTER(Field))]
+    _fields_: ClassVar = [("count", c_int32), ("fields", ctypes.POINTER(CreatorField))]
 
 
 ERRORS: list[str] = []
