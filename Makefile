@@ -36,17 +36,20 @@ setup: $(STAMP)
 
 # One script does all set-up, so that what it needs is checked first and each failure has its remedy. What the demo uses
 # is a part of what tests do.
-SOURCES := pyproject.toml CMakeLists.txt pluginkit/layouts.py tools/setup_venv.py $(wildcard native/* pluginkit/cuda_cpu/runtime/*) \
+SOURCES := pyproject.toml CMakeLists.txt pluginkit/layouts.py pluginkit/_native.pyi tools/setup_venv.py \
+    $(wildcard native/* pluginkit/cuda_cpu/runtime/* pluginkit/include/*.h pluginkit/include/pluginkit/*.h) \
     $(wildcard pluginkit/include/pluginkit/cpu/*)
 $(STAMP): $(SOURCES)
 	@$(PYTHON) tools/setup_venv.py $(VENV)
 $(DEMO): $(SOURCES)
 	@$(PYTHON) tools/setup_venv.py $(VENV) --demo
 
-# The wheel is built from the sdist, so that one run proves both complete.
+# The wheel is built from the sdist, so that one run proves both complete. What set-up has compiled is taken, and CMake
+# refuses it where a source in the sdist differs, or isn't there.
 wheel: setup
 	@rm -rf dist
-	@$(RUN) -m build --quiet --outdir dist .
+	@$(RUN) -m build --quiet --outdir dist . --config-setting=cmake.define.PLUGINKIT_PREBUILT="$$($(RUN) -c \
+	    "import sysconfig; print(sysconfig.get_path('platlib'))")"
 	@$(RUN) tools/check_wheel.py dist/*.whl
 
 # What CI runs, in a Debian root that has nothing of this machine; needs root and debootstrap. SUITE=trixie: another

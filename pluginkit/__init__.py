@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from pluginkit.installation import foreign as _foreign
-from pluginkit.paths import built_dir, cmake_dir, include_dir
 
-if _TYPE_CHECKING:
-    from pluginkit.paths import __version__
+TYPE_CHECKING = False  # as in pluginkit/installation
+if TYPE_CHECKING:
+    from pluginkit.paths import __version__, built_dir, cmake_dir, include_dir
     from pluginkit.registry.registration import load
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from pluginkit.paths import __version__
+    if name in {"__version__", "built_dir", "cmake_dir", "include_dir"}:
+        from pluginkit import paths
 
-        return __version__
+        return getattr(paths, name)
     if name == "load":
         # `import pluginkit` needs nothing that the registry needs.
         from pluginkit.registry.registration import load

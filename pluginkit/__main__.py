@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+try:
+    import signal
+except KeyboardInterrupt:
+    os.write(2, b"stopped: Stopped.\n")
+    os._exit(130)
+
+
+def _stop(_number: int, _frame: object) -> None:
+    os.write(2, b"stopped: Stopped.\n")
+    os._exit(130)
+
+
+def _stop_at_once() -> None:
+    """Ctrl-C ends the process without another word: nothing is begun yet, or all is done.
+
+    KeyboardInterrupt would leave a traceback where nothing above can catch it.
+    """
+    if callable(signal.getsignal(signal.SIGINT)):  # else it is ignored, as in a shell's background jobs
+        signal.signal(signal.SIGINT, _stop)
+
+
+_stop_at_once()
 
 
 def main() -> None:
-    """Run the command line, and end the process.
-
-    Nothing is imported above: Ctrl-C while it is, which is the first quarter of a second, ends with one line too.
-    """
+    """Run the command line, and end the process."""
     try:
         try:
             from pluginkit.cli import main as run
@@ -27,6 +48,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("stopped: Stopped.\n")
         sys.exit(130)
+    finally:
+        _stop_at_once()
 
 
 if __name__ == "__main__":

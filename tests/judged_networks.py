@@ -6,6 +6,8 @@ from pluginkit.testing.report import Report
 
 OF_THE_HOST_ALONE = ("implicit", "-field-", "-no-fields")
 """Implicit quantization, which no builder here has; field values that nobody declared, which a plugin may refuse."""
+ONE_OF_EACH_KIND = ("plain", "loop-count", "scan-forward", "cond-both", "if-in-loop")
+"""Families for tests of a base or a sample; test_bar_plugin has all of them in every run."""
 
 
 def judged_networks(report: Report) -> set[str]:

@@ -18,8 +18,7 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,9 @@ BINDINGS = {"bindings10": "tensorrt-cu12-bindings==10.16.1.11", "bindings11": "t
 
 TESTED = ("html", "model", "pytest")
 """The extras that tests use, besides rtx, which the demo uses too."""
+
+RTX_BUILT_WITH = ("setuptools>=61", "wheel")
+"""What tensorrt-rtx's two sdists ask for; with it here, pip makes no environment to build each of them in."""
 
 COMPILED = (
     "CMakeLists.txt", "native/*", "pluginkit/_native.pyi", "pluginkit/layouts.py", "pluginkit/cuda_cpu/runtime/*",
@@ -54,7 +56,10 @@ def main(folder: Path, *, demo: bool) -> None:
         follow(pip(python, "pluginkit's old name", "uninstall", "--yes", "pluginkit"))
     needed = [*project["project"]["dependencies"]]
     tools = [one for one in needed if one.startswith(("cmake", "ninja"))]
-    follow(pip(python, "what compiles pluginkit", "install", *project["build-system"]["requires"], *tools))
+    follow(
+        pip(python, "what compiles pluginkit", "install", *project["build-system"]["requires"]),
+        pip(python, "CMake, Ninja and setuptools", "install", *tools, *RTX_BUILT_WITH),  # they share no dependency
+    )
     extras = project["project"]["optional-dependencies"]
     if not demo:
         needed += [*(one for name in TESTED for one in extras[name]), *project["dependency-groups"]["dev"]]
@@ -63,20 +68,12 @@ def main(folder: Path, *, demo: bool) -> None:
         taken = f"--config-settings=cmake.define.PLUGINKIT_PREBUILT={prebuilt(Path(scratch), python)}"
         options = ["--no-build-isolation", "--no-deps", taken, "--editable", str(ROOT)]
         compiled = pip(python, "pluginkit's compiled part", "install", "--verbose", *options)
-        try:
-            follow(compiled, pip(python, "packages", "install", *needed, *extras["rtx"]))
-        except NoWheel as error:
-            if not any(one in str(error) for one in extras["rtx"]):
-                raise
-            skip("TensorRT-RTX", error)
-            follow(compiled, pip(python, "packages", "install", *needed))
+        optional: list[Step | None] = [pip(python, "TensorRT-RTX", "install", "--no-build-isolation", *extras["rtx"])]
+        if not demo:
+            optional += [beside(python, name, requirement) for name, requirement in LEAN.items()]
+            optional += [beside(python, name, requirement, "--no-deps") for name, requirement in BINDINGS.items()]
+        follow(compiled, pip(python, "packages", "install", *needed), optional=[one for one in optional if one])
     if not demo:
-        for name, requirement in LEAN.items():
-            with skipped_without_wheel(requirement):
-                install_into(python, ROOT / ".venv-nvidia" / name, requirement)
-        for name, requirement in BINDINGS.items():
-            with skipped_without_wheel(requirement):
-                install_into(python, ROOT / ".venv-nvidia" / name, requirement, "--no-deps")
         (folder / ".ready").touch()
     (folder / ".demo").touch()
     say(f"Ready after {time.monotonic() - started:.0f} s.")
@@ -154,31 +151,24 @@ def older_than(version: str) -> bool:
     return int(done.stdout.split(".")[0]) < int(version.split(".", maxsplit=1)[0])
 
 
-def install_into(python: Path, folder: Path, requirement: str, *options: str) -> None:
-    """Install a requirement into a folder of its own, unless that very version is there already."""
+def beside(python: Path, name: str, requirement: str, *options: str) -> Step | None:
+    """Start to install a requirement into a folder of its own; None where that very version is there already."""
+    folder = ROOT / ".venv-nvidia" / name
     done = folder / ".requirement"
     if done.exists() and done.read_text() == requirement:
-        return
+        return None
     shutil.rmtree(folder, ignore_errors=True)
-    follow(pip(python, requirement, "install", *options, "--target", str(folder), requirement))
-    done.write_text(requirement)
+    step = pip(python, requirement, "install", *options, "--target", str(folder), requirement)
+    step.then = lambda: done.write_text(requirement)
+    return step
 
 
 class NoWheel(Exception):
     """pip's index has nothing for this Python that fits a requirement; the message is its line that says so."""
 
 
-@contextmanager
-def skipped_without_wheel(what: str) -> Iterator[None]:
-    """Go on with a sentence where NVIDIA has published nothing for this Python: only what tests it needs it."""
-    try:
-        yield
-    except NoWheel as error:
-        skip(what, error)
-
-
 def skip(what: str, error: NoWheel) -> None:
-    """Say what is left out."""
+    """Say what is left out where NVIDIA has published nothing for this Python: only what tests it needs it."""
     python = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.machine()}"
     say(f"  skipped: {what} has no wheel for {python}; tests that need it are skipped. pip: {error}")
 
@@ -190,12 +180,14 @@ class Step:
         name: what it makes.
         command: its words.
         lines: all that it printed.
+        then: called when it has ended well.
     """
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.command = command
         self.lines: list[str] = []
+        self.then: Callable[[], object] = lambda: None
         self._begun = time.monotonic()
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -224,6 +216,7 @@ class Step:
             NoWheel: as `follow`.
         """
         if not self._process.wait():
+            self.then()
             return
         text = "\n".join(self.lines)
         if found := re.search(r"No matching distribution found for .+", text):
@@ -246,12 +239,13 @@ EVERY = 4.0
 """Seconds between two lines where there is no terminal."""
 
 
-def follow(*steps: Step) -> None:
+def follow(*needed: Step, optional: Sequence[Step] = ()) -> None:
     """Show what programs do until all have ended: on a terminal one line that changes, elsewhere a line now and then.
 
     Raises:
-        NoWheel: pip found no release that fits for this Python; what else runs goes on.
+        NoWheel: pip found no release that fits for this Python, of what is needed; what else runs goes on.
     """
+    steps = [*needed, *optional]
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 1
     ended: list[Step] = []
@@ -267,8 +261,13 @@ def follow(*steps: Step) -> None:
             if terminal:
                 print(f"\r{'':<{width}}\r", end="", flush=True)
             ended.append(one)
-            one.check()
-            say(f"{one.name}: {one.seconds():.0f} s")
+            try:
+                one.check()
+                say(f"{one.name}: {one.seconds():.0f} s")
+            except NoWheel as error:
+                if one not in optional:
+                    raise
+                skip(one.name, error)
 
 
 def pip(python: Path, name: str, *args: str) -> Step:

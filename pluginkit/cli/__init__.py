@@ -95,8 +95,7 @@ class _Lazy(click.Group):
         del ctx
         if cmd_name not in _COMMANDS:
             return None
-        with interrupts.held():
-            command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name]}").command
+        command = importlib.import_module(f"pluginkit.cli.{_COMMANDS[cmd_name]}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -173,7 +172,8 @@ def run(  # noqa: PLR0911 - one way out for each kind of ending
     """
     words = None if args is None else list(args)
     try:
-        result = command.main(words, prog_name="pluginkit", standalone_mode=False, obj=program)
+        with interrupts.kept() if program else contextlib.nullcontext():
+            result = command.main(words, prog_name="pluginkit", standalone_mode=False, obj=program)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:

@@ -1,35 +1,75 @@
-"""Ctrl-C while modules are imported."""
+"""Ctrl-C in a command: KeyboardInterrupt, but where Python would lose it."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import threading
+import sys
+import time
 from collections.abc import Iterator
+from types import FrameType
+
+AGAIN = 0.02
+"""Seconds until one that came in an import, or was lost, is tried again."""
+PATIENCE = 2.0
+"""Seconds for which an import is waited for."""
+
+_since = 0.0
+"""When the one came that waits; 0: none does."""
 
 
 @contextlib.contextmanager
-def held() -> Iterator[None]:
-    """Ctrl-C comes at the end of the block, as KeyboardInterrupt.
+def kept() -> Iterator[None]:
+    """In the block Ctrl-C raises KeyboardInterrupt, and inside of an import when that has ended, or the block.
 
-    Inside of an import it may be lost: an extension module whose own imports it stops raises ImportError instead
-    (NumPy's `import_umath`). Nothing is held where the process handles or ignores the signal itself, or in another
-    thread.
+    An extension module whose own imports it stops raises ImportError instead (NumPy's `import_umath`), or goes on. A
+    second Ctrl-C is raised at once, and one that a destructor or a callback has swallowed once more. Nothing changes
+    where the process ignores the signal.
     """
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not callable(signal.getsignal(signal.SIGINT)):
         yield
         return
-    came = False
-
-    def note(_number: int, _frame: object) -> None:
-        nonlocal came
-        came = True
-
-    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, _pressed)
+    sys.unraisablehook = _lost
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if _since:
+            raise KeyboardInterrupt
+
+
+def _lost(what: sys.UnraisableHookArgs) -> None:
+    if issubclass(what.exc_type, KeyboardInterrupt):
+        _wait()
+    else:
+        sys.__unraisablehook__(what)
+
+
+def _pressed(_number: int, frame: FrameType | None) -> None:
+    if not _since and _importing(frame):
+        _wait()
+        return
+    raise KeyboardInterrupt
+
+
+def _wait() -> None:
+    global _since  # noqa: PLW0603 - of the process, as the signal is
+    _since = _since or time.monotonic()
+    signal.signal(signal.SIGALRM, _tried_again)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)
+
+
+def _tried_again(_number: int, frame: FrameType | None) -> None:
+    global _since  # noqa: PLW0603
+    if _importing(frame) and time.monotonic() - _since < PATIENCE:
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        return
+    _since = 0.0
+    raise KeyboardInterrupt
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib._bootstrap"):
+        frame = frame.f_back
+    return frame is not None

@@ -1,23 +1,29 @@
 """How this pluginkit was installed: its distribution, and the commands that install what it lacks, or install it again.
 
 The distribution is called what pyproject.toml says, and the package `pluginkit`: the metadata of what is installed is
-where the name comes from. Imports nothing of pluginkit and, but in functions, nothing that takes time.
+where the name comes from. Imports nothing of pluginkit and, but in functions, nothing that takes time: the command's
+first line comes after `import pluginkit`, and until then Ctrl-C has a traceback.
 """
 
 from __future__ import annotations
 
-import shlex
 import sys
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # of its own: typing takes longer than all else here
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
+    from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1]
 OLDEST = "3.10"
 """The oldest Python that pluginkit runs in."""
+
+
+def package() -> Path:
+    """The folder of the package."""
+    from pathlib import Path
+
+    return Path(__file__).resolve().parents[1]
 
 
 @lru_cache(maxsize=1)
@@ -29,7 +35,7 @@ def distribution() -> Distribution | None:
     from importlib.metadata import entry_points
 
     found = (one.dist for one in entry_points(group="console_scripts", name="pluginkit") if one.dist is not None)
-    return next((one for one in found if one.name != PACKAGE.name), None)
+    return next((one for one in found if one.name != "pluginkit"), None)
 
 
 def version() -> str:
@@ -40,6 +46,7 @@ def version() -> str:
 
 def pip(*words: str) -> str:
     """The command that installs for the Python that runs this: `/venv/bin/python -m pip install 'torch>=2'`."""
+    import shlex
     from importlib.util import find_spec
 
     if find_spec("pip"):
@@ -53,11 +60,13 @@ def extra(*names: str) -> str:
     It names their packages and not pluginkit: so it neither builds pluginkit again nor needs the wheel or the network
     that pluginkit came from. What this Python is too new for, as `tensorrt8`, is installed for an older one.
     """
+    import shlex
+
     if needed := requirements(names):
         return pip(*needed)
     if needed := requirements(names, OLDEST):
         return shlex.join([f"python{OLDEST}", "-m", "pip", "install", *needed])
-    return pip("--editable", f"{PACKAGE.parent}[{','.join(names)}]")
+    return pip("--editable", f"{package().parent}[{','.join(names)}]")
 
 
 def requirements(names: tuple[str, ...], python: str = "") -> list[str]:
@@ -84,12 +93,14 @@ def requirements(names: tuple[str, ...], python: str = "") -> list[str]:
 def again() -> str:
     """How to install pluginkit once more from where it came from: a command, or a sentence where nothing says that."""
     import json
+    import shlex
+    from pathlib import Path
     from urllib.parse import unquote, urlsplit
 
     found = distribution()
     origin = json.loads((found.read_text("direct_url.json") if found else None) or "{}")
     url = str(origin.get("url", ""))
-    folder = Path(unquote(urlsplit(url).path)) if url else PACKAGE.parent
+    folder = Path(unquote(urlsplit(url).path)) if url else package().parent
     if "vcs_info" in origin:
         vcs = origin["vcs_info"]
         return pip("--force-reinstall", "--no-deps", f"{vcs['vcs']}+{url}@{vcs['commit_id']}")

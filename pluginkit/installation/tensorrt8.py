@@ -102,7 +102,7 @@ def _with_remedy(found: TensorRT8) -> TensorRT8:
 
     extra = installation.requirements(("tensorrt8",), installation.OLDEST)
     if "tensorrt" in found.lacks:
-        words = extra or ["--editable", f"{installation.PACKAGE.parent}[tensorrt8]"]
+        words = extra or ["--editable", f"{installation.package().parent}[tensorrt8]"]
     else:
         named = {Requirement(one).name: one for one in extra}
         words = [named.get(one, one) for one in found.lacks]

@@ -1,4 +1,4 @@
-"""What `pluginkit new --base ioext` writes: all networks in both conventions, and what is wrong is found in each."""
+"""What `pluginkit new --base ioext` writes: networks in both conventions, and what is wrong is found in each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pluginkit.build import build
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
+from tests.judged_networks import ONE_OF_EACH_KIND
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("ioext")]
 
@@ -30,8 +31,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_the_written_project_passes_everything(project: Path) -> None:
-    report = run(Options(project=project))
+@pytest.mark.parametrize(
+    "families",
+    [ONE_OF_EACH_KIND, pytest.param(None, marks=pytest.mark.slow)],
+    ids=["one of each kind", "every network"],
+)
+def test_the_written_project_passes_everything(project: Path, families: tuple[str, ...] | None) -> None:
+    report = run(Options(project=project, families=families))
     assert report.bad == []
     assert {case.runs for case in report.cases} == {2}
     assert {case.network.split("/")[2] for case in report.cases} == {"default", "odd"}

@@ -16,7 +16,7 @@ from pluginkit.host import build as build_layer
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
-from tests.judged_networks import judged_networks
+from tests.judged_networks import ONE_OF_EACH_KIND, judged_networks
 
 from .pooling import SAMPLE, Array, Pooling, expected, halving, onnx_pooling, pool, pool_at, random_layers
 
@@ -57,19 +57,17 @@ def quantized(values: Array, scale: float) -> Array:
     return steps
 
 
-FAMILIES = ("plain", "loop-count", "scan-forward", "cond-both", "if-in-loop")
-
-
 @pytest.mark.rtx
 @pytest.mark.parametrize(
-    "families", [FAMILIES, pytest.param(None, marks=pytest.mark.slow)], ids=["one of each kind", "every network"]
+    "families",
+    [ONE_OF_EACH_KIND, pytest.param(None, marks=pytest.mark.slow)],
+    ids=["one of each kind", "every network"],
 )
 def test_networks_in_every_precision(project: Path, families: tuple[str, ...] | None) -> None:
-    """All of them, of an IPluginV2IOExt in both conventions, are in every run of test_ioext."""
     report = run(Options(project=project, families=families))
     assert report.bad == []
     ran = {(case.family, case.precision.short) for case in report.cases}
-    assert ran >= {(family, precision) for family in FAMILIES for precision in ("FP32", "FP16", "INT8")}
+    assert ran >= {(family, precision) for family in ONE_OF_EACH_KIND for precision in ("FP32", "FP16", "INT8")}
     assert {case.runs for case in report.cases} == {2}, "both conventions of what a batch is"
     assert {verdict.outcome for verdict in (*report.verdicts, *report.controls)} == {Outcome.PASSED}
     # Implicit quantization is the host's model alone: no builder here has it.

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit.errors import UsageError
+from pluginkit.installation import tensorrt8
 from pluginkit.registry.bundles import compatibility, systems
 from pluginkit.registry.bundles.bundle import BundleGpuCode, Variant
 from pluginkit.registry.bundles.systems import System, described
@@ -129,6 +130,16 @@ def test_any_text_is_a_system_or_an_error_of_the_user(text: str) -> None:
     except UsageError:
         return
     assert isinstance(found, System)
+
+
+def test_a_tensorrt_8_that_is_named_is_this_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(tensorrt8.PYTHON, "/opt/python3.10")
+    found = tensorrt8.TensorRT8("/opt/python3.10", "8.5.3.1")
+    monkeypatch.setattr(tensorrt8, "find", lambda: found)
+    here = systems.this_machine()
+    assert (here.host, here.tensorrt) == ("tensorrt-8", "8.5.3.1")
+    found = tensorrt8.TensorRT8("/opt/python3.10", "8.5.3.1", problem="it lacks numpy")
+    assert systems.this_machine().tensorrt != "8.5.3.1"
 
 
 def test_a_systems_key_describes_it() -> None:

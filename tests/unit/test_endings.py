@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from pluginkit import scaffold
 
 _NO_READER = """
 import os, sys
@@ -53,6 +56,61 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Pressed())
 main()
 """
+_OUTSIDE = """
+import atexit, os, signal, sys
+
+def press():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000):
+        pass
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pluginkit.__main__ import main
+if sys.argv.pop(1) == "before":
+    press()
+atexit.register(press)
+main()
+"""
+_AT_AN_EVENT = """
+import os, signal, sys
+number, told = int(sys.argv.pop(1)), sys.argv.pop(1)
+process, seen = os.getpid(), 0
+
+def event(name, _):
+    global seen
+    if name in ("import", "open", "exec", "os.mkdir", "os.rename", "subprocess.Popen") and os.getpid() == process:
+        seen += 1
+        if seen == number:
+            os.kill(process, signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pluginkit import __main__
+sys.addaudithook(event)
+try:
+    __main__.main()
+finally:
+    number = 0
+    with open(told, "w") as file:
+        file.write(str(seen))
+"""
+_DESTRUCTOR = """
+import os, signal, time
+from pluginkit.cli import interrupts
+
+class Dropped:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with interrupts.kept():
+        Dropped()
+        time.sleep(50)
+except KeyboardInterrupt:
+    print("stopped")
+"""
 _SLOW = "#!/bin/sh\nsleep 60\n"
 
 
@@ -92,6 +150,53 @@ def test_ctrl_c_before_there_is_a_command_line(module: str) -> None:
         [sys.executable, "-c", _EARLY, module], check=False, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr.strip()) == (130, "stopped: Stopped.")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_ctrl_c_before_and_after_all_that_a_command_does(when: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _OUTSIDE, when, "--version"], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (130, "stopped: Stopped.\n")
+
+
+def test_ctrl_c_in_a_destructor_is_not_lost() -> None:
+    done = subprocess.run([sys.executable, "-c", _DESTRUCTOR], check=False, capture_output=True, text=True, timeout=40)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
+MOMENTS = 6
+
+
+@pytest.mark.parametrize(
+    "command", [("new", "Other"), ("add", "Other", "--project", "mine")], ids=lambda words: words[0]
+)
+def test_ctrl_c_at_any_moment(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """One sentence and the exit code; all is written, or nothing: at imports and files, spread over the command."""
+    (tmp_path / "before").mkdir()
+    scaffold.new("Mine", directory=tmp_path / "before")
+
+    def run(number: int) -> tuple[int, str, dict[str, bytes]]:
+        folder, told = tmp_path / str(number), tmp_path / "told"
+        shutil.copytree(tmp_path / "before", folder)
+        code = [sys.executable, "-c", _AT_AN_EVENT, str(number), told, *command]
+        done = subprocess.run(code, check=False, capture_output=True, text=True, timeout=60, cwd=folder)
+        return done.returncode, done.stderr.strip(), _files(folder)
+
+    code, text, whole = run(-1)
+    before = _files(tmp_path / "before")
+    assert (code, text) == (0, "")
+    assert whole != before
+    events = int((tmp_path / "told").read_text())
+    assert events > 100
+    for number in range(1, events, events // MOMENTS):
+        code, text, left = run(number)
+        assert (number, code, text) == (number, 130, "stopped: Stopped.")
+        assert left in (before, whole), number
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_compiler_that_ninja_ends_leaves_no_folder(tmp_path: Path) -> None:

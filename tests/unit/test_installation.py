@@ -242,7 +242,7 @@ def test_where_else_it_can_have_come_from(
     place = install(pure_wheel(tmp_path, NAME), tmp_path / "target")
     (place / "direct_url.json").write_text(json.dumps(origin) if origin else "{}")
     monkeypatch.setattr(installation, "distribution", lambda: metadata.PathDistribution(place))
-    monkeypatch.setattr(installation, "PACKAGE", tmp_path / "pluginkit")
+    monkeypatch.setattr(installation, "package", lambda: tmp_path / "pluginkit")
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     text = installation.again()
     assert text == last if origin is None else shlex.split(text)[-1] == last

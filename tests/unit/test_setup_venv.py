@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -57,12 +59,20 @@ def test_an_old_python_is_refused(setup_venv: ModuleType, monkeypatch: pytest.Mo
 def test_what_is_installed_beside_is_not_installed_twice(
     setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    ran: list[tuple[str, ...]] = []
-    monkeypatch.setattr(setup_venv, "pip", lambda *args: ran.append(args))
-    monkeypatch.setattr(setup_venv, "follow", lambda _: (tmp_path / "x").mkdir(exist_ok=True))
+    monkeypatch.setattr(setup_venv, "ROOT", tmp_path)
+    words = tmp_path / "words"
+    python = program(tmp_path / "python", f'mkdir -p {tmp_path}/.venv-nvidia/x; echo "$*" >> {words}')
     for requirement in ("a==1", "a==1", "a==2"):
-        setup_venv.install_into(Path("python"), tmp_path / "x", requirement)
-    assert [args[-1] for args in ran] == ["a==1", "a==2"]
+        step = setup_venv.beside(python, "x", requirement)
+        setup_venv.follow(*([step] if step else []))
+    assert [line.split()[-1] for line in words.read_text().splitlines()] == ["a==1", "a==2"]
+
+
+def program(path: Path, text: str) -> Path:
+    """A program of the shell's."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
 
 
 def test_a_failing_pip_ends_with_its_words(setup_venv: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +103,7 @@ def installed(setup_venv: ModuleType, folder: Path, *, demo: bool) -> set[str]:
     python.chmod(0o755)
     setup_venv.main(folder, demo=demo)
     words = (folder / "words").read_text().splitlines()
-    return {canonicalize_name(Requirement(one).name) for one in words if re.match(r"[a-z_A-Z0-9]+.*[<>=]", one)}
+    return {canonicalize_name(Requirement(one).name) for one in words if re.match(r"[a-z_A-Z0-9]+.*[<>=]|wheel", one)}
 
 
 def test_the_demo_gets_what_it_uses_and_nothing_else(
@@ -101,10 +111,10 @@ def test_the_demo_gets_what_it_uses_and_nothing_else(
 ) -> None:
     monkeypatch.setattr(setup_venv, "prebuilt", lambda *_: "")
     beside: list[str] = []
-    monkeypatch.setattr(setup_venv, "install_into", lambda _, folder, *words: beside.append(folder.name))
+    monkeypatch.setattr(setup_venv, "beside", lambda _, name, *words: beside.append(name))
     project = setup_venv.pyproject(Path(sys.executable))
     used = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    used += project["project"]["optional-dependencies"]["rtx"]
+    used += [*project["project"]["optional-dependencies"]["rtx"], *setup_venv.RTX_BUILT_WITH]
     names = {canonicalize_name(Requirement(one).name) for one in used}
     demo = installed(setup_venv, tmp_path / "demo", demo=True)
     assert demo == names
@@ -134,6 +144,24 @@ def test_set_up_and_cmake_have_the_same_digest_of_what_is_compiled(setup_venv: M
     assert sources == setup_venv.digest(setup_venv.ROOT), "set-up was not run after a change: make setup"
 
 
+@pytest.mark.compile
+@pytest.mark.parametrize("same", [True, False])
+def test_what_is_compiled_goes_into_a_wheel_of_the_same_sources_alone(
+    setup_venv: ModuleType, tmp_path: Path, same: bool
+) -> None:
+    (tmp_path / "made/pluginkit").mkdir(parents=True)
+    sources = setup_venv.digest(setup_venv.ROOT) if same else "0" * 64
+    (tmp_path / "made/pluginkit/compiled.txt").write_text(f"12.2.0 {sources}\n")
+    command = ["cmake", "-S", setup_venv.ROOT, "-B", tmp_path / "build", "-G", "Ninja", "-DSKBUILD_PROJECT_VERSION=1"]
+    given = f"-DPLUGINKIT_PREBUILT={tmp_path / 'made'}"
+    done = subprocess.run(
+        [*command, given], check=False, capture_output=True, text=True,
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert (done.returncode == 0) is same, done.stderr
+    assert ("was not made of the sources in" in " ".join(done.stderr.split())) is not same
+
+
 @pytest.mark.parametrize("wrong", ["nothing", "sources", "compiler", "module", "python"])
 def test_a_wheels_compiled_part_is_taken_where_it_fits(
     setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wrong: str
@@ -156,27 +184,50 @@ def test_a_wheels_compiled_part_is_taken_where_it_fits(
 
 def fake_pip(folder: Path, message: str) -> Path:
     """A Python whose pip fails with these words."""
-    script = folder / "python"
-    script.write_text(f"#!/bin/sh\necho {message!r} >&2\nexit 1\n")
-    script.chmod(0o755)
-    return script
+    return program(folder / "python", f"echo {message!r} >&2\nexit 1")
 
 
 def test_what_has_no_wheel_for_this_python_is_skipped_with_a_sentence(
-    setup_venv: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    setup_venv: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(setup_venv, "ROOT", tmp_path)
     python = fake_pip(tmp_path, "ERROR: No matching distribution found for tensorrt-lean-cu12==10.16.1.11")
-    with setup_venv.skipped_without_wheel("tensorrt-lean 10"):
-        setup_venv.install_into(python, tmp_path / "lean10", "tensorrt-lean-cu12==10.16.1.11")
+    step = setup_venv.beside(python, "lean10", "tensorrt-lean-cu12==10.16.1.11")
+    setup_venv.follow(optional=[step])
     output = capsys.readouterr().out
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"skipped: tensorrt-lean 10 has no wheel for Python {version} on " in output
-    assert not (tmp_path / "lean10" / ".requirement").exists()  # another set-up tries again
+    assert f"skipped: tensorrt-lean-cu12==10.16.1.11 has no wheel for Python {version} on " in output
+    assert not (tmp_path / ".venv-nvidia/lean10/.requirement").exists()  # another set-up tries again
     with pytest.raises(setup_venv.NoWheel):  # main makes an error of it where it isn't NVIDIA's
         setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))
 
 
+@pytest.mark.parametrize("lacking", ["tensorrt_rtx_cu13_bindings==1.7.1.116", "numpy>=1.26"])
+def test_of_the_demos_packages_only_tensorrt_rtx_may_have_no_wheel(
+    setup_venv: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lacking: str,
+) -> None:
+    monkeypatch.setattr(setup_venv, "prebuilt", lambda *_: "")
+    asked = "tensorrt-rtx" if "rtx" in lacking else "numpy"
+    (tmp_path / "bin").mkdir()
+    program(
+        tmp_path / "bin" / "python",
+        f'[ "$1" = -c ] && exec {sys.executable} "$@"\ncase "$*" in *{asked}*)\n'
+        f"sleep 1; echo 'ERROR: No matching distribution found for {lacking}'; exit 1;; esac",
+    )
+    if asked == "numpy":
+        with pytest.raises(setup_venv.NoWheel, match="numpy"):
+            setup_venv.main(tmp_path, demo=True)
+    else:
+        setup_venv.main(tmp_path, demo=True)
+        assert "skipped: TensorRT-RTX has no wheel for" in capsys.readouterr().out
+    assert (tmp_path / ".demo").exists() == (asked != "numpy")
+
+
 def test_another_failure_of_pip_is_no_reason_to_skip(setup_venv: ModuleType, tmp_path: Path) -> None:
     python = fake_pip(tmp_path, "ERROR: No space left on device")
-    with pytest.raises(SystemExit, match="failed"), setup_venv.skipped_without_wheel("x"):
-        setup_venv.follow(setup_venv.pip(python, "x", "install", "x"))
+    with pytest.raises(SystemExit, match="failed"):
+        setup_venv.follow(optional=[setup_venv.pip(python, "x", "install", "x")])

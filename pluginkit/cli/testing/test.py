@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pluginkit.cli import farms, interrupts
+from pluginkit.cli import farms
 from pluginkit.cli.report_files import json_option
 from pluginkit.process import head_start
 
@@ -160,11 +160,8 @@ def command(program: bool | None, /, project: Path, **options: Any) -> int:
     if serves and not program:
         fork_server.begin()
     try:
-        with interrupts.held():
-            from pluginkit.cli.testing import test_session
+        from pluginkit.cli.testing import test_session
 
-            if serves and program:
-                fork_server.preload()  # what `branch` would import
         if serves and program:
             with contextlib.suppress(OSError):  # the first worker says so
                 fork_server.branch()

@@ -15,6 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from pluginkit import elf, layouts
 from pluginkit.errors import UsageError
+from pluginkit.installation import tensorrt8
 from pluginkit.library import linkage
 from pluginkit.registry.bundles.bundle import Host, host_of_layout
 
@@ -77,8 +78,8 @@ def this_machine(host: tuple[Host, str] | None = None) -> System:
     """What is here.
 
     Args:
-        host: the kind of registry and its version; None: the first that is installed of tensorrt, tensorrt_rtx and
-            tensorrt_lean.
+        host: the kind of registry and its version; None: the TensorRT 8 that the environment names, else the first that
+            is installed of tensorrt, tensorrt_rtx and tensorrt_lean.
     """
     from pluginkit.build.gpus import find_driver
 
@@ -152,6 +153,9 @@ def host_of(kind: str, version: Version) -> Host:
 
 
 def _installed() -> tuple[Host | None, str]:
+    eight = tensorrt8.find() if tensorrt8.named() else None
+    if eight is not None and not eight.problem:
+        return host_of("tensorrt", Version(eight.version)), eight.version
     for kind, module in _MODULES.items():
         if find_spec(module) is not None and (version := _version(module)):
             return host_of(kind, Version(version)), version
