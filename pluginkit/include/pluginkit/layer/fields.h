@@ -44,12 +44,16 @@ struct FloatList
     }
 };
 
+//! By a name, for what nvcc writes of such a declaration g++ warns of.
+template <typename Fields, typename T>
+using MemberOf = T Fields::*;
+
 //! A field: a member of a layer's `Fields`, and what a creator must know of it.
 template <typename Fields, typename T>
 struct Field
 {
     char const* name;
-    T Fields::* member;
+    MemberOf<Fields, T> member;
     int32_t type;     //!< nvinfer1::PluginFieldType, as a creator names it
     int32_t length;   //!< as a creator names it; 0 where values have several lengths
     int32_t least;    //!< elements of a list, or bytes of a text
@@ -59,8 +63,8 @@ struct Field
 };
 
 template <typename Fields, typename T>
-constexpr Field<Fields, T> field(char const* name, T Fields::* member, int32_t type, int32_t length, int32_t least,
-                                 int32_t most, bool required, char const* what) noexcept
+constexpr Field<Fields, T> field(char const* name, MemberOf<Fields, T> member, int32_t type, int32_t length,
+                                 int32_t least, int32_t most, bool required, char const* what) noexcept
 {
     return {name, member, type, length, least, most, required, what};
 }
