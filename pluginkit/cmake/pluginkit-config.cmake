@@ -472,7 +472,7 @@ function(pluginkit_cpu_objects out slug tag)
         file(MAKE_DIRECTORY "${folder}")
         set(options ${flags})
         file(STRINGS "${path}" entry REGEX "^ *PLUGINKIT_[A-Z_]*PLUGINS\\(" LIMIT_COUNT 1)
-        if(entry)
+        if(entry OR path MATCHES "(/|_pluginkit_)entry\\.cpp$")
             # Nearly all of it is entry.h's and layer.h's: twice as long to compile, and a library twice as large, by what
             # sources need that a person steps through.
             _pluginkit_cpu_flags(options -O1 -g1)
