@@ -25,7 +25,7 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     with tempfile.TemporaryDirectory() as folder:
         project = scaffold.new("MyPlugin", directory=Path(folder))
-        kernel = project / "src" / "my_plugin_kernel.cu"
+        kernel = project / "src" / "my_plugin.cu"
         build(project, "cpu")
         compiler = compile_command(project)
         found: dict[str, list[float]] = {"the compiler alone": [], "test --only": [], "test --only --watch": []}

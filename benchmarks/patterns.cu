@@ -3,7 +3,7 @@
 // `pluginkit new` writes, and runs it.
 #include "../tests/cuda_on_cpu/sources/layer_norm.cuh"
 #include "measuring.cuh"
-#include "my_plugin_kernel.h"
+#include "my_plugin_signature.h"
 
 #include <pluginkit/kernels/bfloat16.cuh>
 #include <pluginkit/kernels/elementwise.cuh>
@@ -266,17 +266,16 @@ void elementwise(Types const& types, Memory const& memory, int64_t count)
     auto const g = kernels::input<T>(memory.b, kScale);
     auto const w = kernels::row<T>(memory.row, kColumns, kScale);
     auto const y = kernels::output<T>(memory.c, kScale);
-    my_plugin::MyPluginArguments args{};
-    args.parameters.alpha = 0.1F;
-    args.count = count;
-    args.inputs.x.data = memory.a;
-    args.inputs.x.count = count;
-    args.inputs.x.scale = kScale;
-    args.outputs.y.data = memory.c;
-    args.outputs.y.count = count;
-    args.outputs.y.scale = kScale;
-    measure(type, "pluginkit new", count, kColumns, 2 * bytes, 1,
-            [&] { return my_plugin::launchMyPlugin(args, types.precision, stream); });
+    my_plugin::Fields fields;
+    fields.alpha = 0.1F;
+    my_plugin::Run run{{count, nullptr, 0, 0, stream}, fields, types.precision, {}, {}};
+    run.in.x.data = memory.a;
+    run.in.x.count = count;
+    run.in.x.scale = kScale;
+    run.out.y.data = memory.c;
+    run.out.y.count = count;
+    run.out.y.scale = kScale;
+    measure(type, "pluginkit new", count, kColumns, 2 * bytes, 1, [&] { return my_plugin::launch(run); });
     measure(type, "gelu", count, kColumns, 2 * bytes, 1,
             [&] { return kernels::launchElementwise(stream, count, Gelu{}, y, x); });
     measure(type, "bias+gelu", count, kColumns, 2 * bytes, 1,

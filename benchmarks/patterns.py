@@ -28,6 +28,8 @@ from rich.table import Table
 
 from pluginkit import scaffold
 from pluginkit.build import toolchain
+from pluginkit.build.signature import file_name, header
+from pluginkit.manifest import Manifest
 from pluginkit.paths import include_dir
 
 HERE = Path(__file__).resolve().parent
@@ -119,7 +121,9 @@ def _copied_us(copies: dict[int, float], moved: float) -> float:
 def _measured() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         project = scaffold.new("MyPlugin", directory=Path(folder), inputs=[SIGNATURE])
-        sources = [HERE / "patterns.cu", project / "src" / "my_plugin_kernel.cu"]
+        manifest = Manifest.load(project)
+        (project / "src" / file_name(manifest)).write_text(header(manifest))
+        sources = [HERE / "patterns.cu", project / "src" / "my_plugin.cu"]
         return _of_each_type([f"-I{include_dir()}", f"-I{project / 'src'}", *sources], Path(folder))
 
 

@@ -1,7 +1,7 @@
 """The types of a creator's fields: TensorRT's names and numbers, those that a `pluginkit.toml` can declare, and values.
 
 A new type for manifests is a member of `FieldType` and a row of `_FACTS`; its C++ halves are `fieldTypeOf` in
-`include/pluginkit/fields.h` and `CPP_TYPES` in `scaffold/fields/cpp.py`. Whatever else knows field types reads them
+`include/pluginkit/fields.h` and `CPP_TYPES` in `build/signature/fields.py`. Whatever else knows field types reads them
 here; only `runtimes/tensorrt/plugins.py` names NVIDIA's own constants, since a type checker compares those with the
 real bindings.
 """

@@ -132,15 +132,33 @@ def scale_project(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> P
         namespace="acme",
         kernel="loop",
     )
-    kernel = project / "src" / "scale_kernel.cu"
+    kernel = project / "src" / "scale.cu"
     text, launch, sum_ = kernel.read_text(), "    int64_t const wanted", "        float sum = 0.0F;\n"
     assert (text.count(launch), text.count(sum_)) == (1, 1)
-    faults = "    if (args.parameters.factor == 13.0F)\n    {\n        stream = nullptr;\n    }\n"
-    faults += "    if (args.parameters.factor == 17.0F)\n    {\n        void* more = nullptr;\n"
+    faults = "    cudaStream_t const stream = run.fields.factor == 13.0F ? nullptr : run.stream;\n"
+    faults += "    if (run.fields.factor == 17.0F)\n    {\n        void* more = nullptr;\n"
     faults += "        static_cast<void>(cudaMalloc(&more, 4));\n        static_cast<void>(cudaFree(more));\n    }\n"
-    trap = "        if (args.parameters.factor == 19.0F)\n        {\n            __trap();\n        }\n"
+    trap = "        if (fields.factor == 19.0F)\n        {\n            __trap();\n        }\n"
+    text = text.replace("0, run.stream>>>", "0, stream>>>")
     kernel.write_text(text.replace(launch, faults + launch).replace(sum_, trap + sum_))
     return shared.project(project)
+
+
+FILLED = """public:
+    size_t getWorkspaceSize(nvinfer1::DynamicPluginTensorDesc const*, int32_t, nvinfer1::DynamicPluginTensorDesc const*,
+                            int32_t) const noexcept override
+    {
+        return 4096;
+    }
+
+    int32_t enqueue(nvinfer1::PluginTensorDesc const* in, nvinfer1::PluginTensorDesc const* out,
+                    void const* const* inputs, void* const* outputs, void* workspace,
+                    cudaStream_t stream) noexcept override
+    {
+        bool const filled = cudaMemsetAsync(workspace, 255, 4096, stream) == cudaSuccess;
+        return filled ? V3Layer::enqueue(in, out, inputs, outputs, workspace, stream) : 1;
+    }
+"""
 
 
 @pytest.fixture(scope="session")
@@ -164,14 +182,10 @@ def three_plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outputs=["y:float32,float16:n,c", "z:float32,float16:n,c"], fields=["slope:float32"], namespace="acme",
     )  # fmt: skip
     scaffold.add("Still", project=project, base="ioext", inputs=["x:float32,int8:n,c,4"], namespace="acme")
-    kernel, shift = project / "src" / "scale_kernel.cu", project / "plugins" / "shift" / "src" / "shift.cpp"
+    kernel, shift = project / "src" / "scale.cu", project / "plugins" / "shift" / "src" / "shift.h"
     for path, old, new in (
-        (kernel, "float sum = 0.0F;", "float sum = 0.0F; if (args.parameters.factor == 13.0F) { __trap(); }"),
-        (shift, "const noexcept\n{\n    return 0;\n}\n\nint32_t Shift::getNbTactics",
-         "const noexcept\n{\n    return 4096;\n}\n\nint32_t Shift::getNbTactics"),
-        (shift, "void* /*workspace*/", "void* workspace"),
-        (shift, "    if (inputDesc == nullptr || outputDesc",
-         "    if (cudaMemsetAsync(workspace, 255, 4096, stream) != cudaSuccess || inputDesc == nullptr || outputDesc"),
+        (kernel, "float sum = 0.0F;", "float sum = 0.0F; if (fields.factor == 13.0F) { __trap(); }"),
+        (shift, "Layer<Shift, Signature>\n{\n", f"Layer<Shift, Signature>\n{{\n{FILLED}"),
     ):  # fmt: skip
         text = path.read_text()
         assert text.count(old) == 1, (path, old)

@@ -21,12 +21,13 @@ import pybind11
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CPP = ("native", "pluginkit/include", "pluginkit/cuda_cpu", "pluginkit/validation", "samples", "tests")
-RECORDED = "tests/update/projects/"
+RECORDED = ("tests/compatibility/projects/", "tests/classes/")
 """Projects as an earlier version made them: no later tool may have a say in them."""
 TIDIED = ("native/", "samples/bar_plugin/src/")
 SUFFIXES = {".h", ".hpp", ".cpp", ".cu", ".cuh"}
 CONTENT = ROOT / "build" / "lint"
 """A file for each that clang-tidy found nothing in, with the hash of all it read."""
+SIGNATURES = "build/lint/signature"
 READ = ("clang-tidy", "pybind11", "nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
 """Distributions that clang-tidy's findings depend on. The machine's own headers are no part of the hash: a finding
 never stands in them."""
@@ -39,7 +40,7 @@ def main() -> int:
     tidied = [f for f in cpp if f.startswith(TIDIED) and f.endswith(".cpp")]
     tidied.sort(key=lambda name: (ROOT / name).stat().st_size, reverse=True)
     flags = tidy_flags()
-    common = hash_of([*flags, *(f"{name} {metadata.version(name)}" for name in READ)], headers(names))
+    common = hash_of([*flags, *(f"{name} {metadata.version(name)}" for name in READ)], [*headers(names), *signatures()])
     untidy = {name: key for name in tidied if (key := hash_of([common], [ROOT / name])) != known(name)}
     checks: dict[str, list[list[str]]] = {
         "mypy": [[sys.executable, "-m", "mypy", "--no-error-summary"]],
@@ -67,6 +68,15 @@ def headers(names: Iterable[str]) -> list[Path]:
     return [ROOT / ".clang-tidy", *(ROOT / name for name in sorted(names) if not name.endswith((".cpp", ".cu")))]
 
 
+def signatures() -> list[Path]:
+    """The headers that a build makes of the samples' pluginkit.toml, made anew."""
+    manifests = [str(file) for name in TIDIED if (file := ROOT / name / ".." / "pluginkit.toml").exists()]
+    command = [sys.executable, "-m", "pluginkit.build.signature", str(ROOT / SIGNATURES), *manifests]
+    if manifests:
+        subprocess.run(command, check=True)
+    return sorted((ROOT / SIGNATURES).glob("*.h"))
+
+
 def hash_of(words: Iterable[str], files: Iterable[Path]) -> str:
     """Of words, and of the files' names and contents."""
     parts = [*(word.encode() for word in words), *(part for f in files for part in (bytes(f), f.read_bytes()))]
@@ -89,7 +99,7 @@ def remember(name: str, key: str) -> None:
 def tidy_flags() -> list[str]:
     """What clang-tidy compiles with: our headers, and others', whose warnings don't count."""
     cuda = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "include"
-    outside = (pybind11.get_include(), sysconfig.get_path("include"), str(cuda))
+    outside = (pybind11.get_include(), sysconfig.get_path("include"), str(cuda), SIGNATURES)
     return ["-std=c++17", "-Ipluginkit/include", *(flag for folder in outside for flag in ("-isystem", folder))]
 
 

@@ -56,7 +56,6 @@ _GROUPS = {
         "engine": ("store.engine", "Record and check which plugins an engine needs."),
     },
     "Maintain": {
-        "update": ("project.update", "Update a project to what pluginkit new writes today."),
         "convert": ("project.convert", "Convert a project's plugin to IPluginV3."),
     },
 }

@@ -127,10 +127,12 @@ function(pluginkit_add_plugin slug)
     if(PLUGINKIT_SANITIZE AND NOT "coverage" IN_LIST PLUGINKIT_SANITIZE)
         set(layouts ${newest})
     endif()
+    _pluginkit_signatures(signatures ${arg_SOURCES})
     set(headers_from)
     set(joined)
     foreach(layout IN LISTS layouts)
         pluginkit_layout_headers(${layout} headers from)
+        list(APPEND headers ${signatures})
         list(APPEND headers_from "${layout}=${from}")
         # The newest layout makes the exports, and is what .cu sources and editors see.
         set(defines PLUGINKIT_TRT_LAYOUT=${layout})
@@ -469,8 +471,10 @@ function(pluginkit_cpu_objects out slug tag)
         get_filename_component(folder "${object}" DIRECTORY)
         file(MAKE_DIRECTORY "${folder}")
         set(options ${flags})
-        if(path MATCHES "(/|_pluginkit_)entry\\.cpp$")
-            # Nearly all of it is entry.h's: twice as long to compile by what sources need that a person steps through.
+        file(STRINGS "${path}" entry REGEX "^ *PLUGINKIT_[A-Z_]*PLUGINS\\(" LIMIT_COUNT 1)
+        if(entry OR path MATCHES "(/|_pluginkit_)entry\\.cpp$")
+            # Nearly all of it is entry.h's and layer.h's: twice as long to compile, and a library twice as large, by what
+            # sources need that a person steps through.
             _pluginkit_cpu_flags(options -O1 -g1)
         endif()
         add_custom_command(
@@ -699,14 +703,11 @@ function(_pluginkit_sanitizer_flags out)
     set(${out} ${flags} PARENT_SCOPE)
 endfunction()
 
-# Sets <out> to the definition of the header that has what [tuning] of a .cu source's pluginkit.toml says: of the nearest one
-# above it within the project. Empty where there is none.
-function(_pluginkit_tuning out source)
+# Sets <out> to the pluginkit.toml that a source belongs to: the nearest one above it within the project. Empty where there is
+# none. The build is configured anew when it changes.
+function(_pluginkit_manifest out source)
     set(${out} PARENT_SCOPE)
-    if(NOT source MATCHES "\\.cu$")
-        return()
-    endif()
-    set(folder "${source}")
+    get_filename_component(folder "${source}" ABSOLUTE)
     set(manifest)
     # The whole project, not this folder of it: the manifest lies above an add_subdirectory(src).
     while(NOT manifest AND NOT folder STREQUAL CMAKE_SOURCE_DIR)
@@ -719,11 +720,48 @@ function(_pluginkit_tuning out source)
             set(manifest "${folder}/pluginkit.toml")
         endif()
     endwhile()
+    if(manifest)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
+    endif()
+    set(${out} "${manifest}" PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to the folder that has the header <slug>_signature.h of each pluginkit.toml that the sources belong to, and of each
+# plugin that `pluginkit add` has put into plugins/: what pluginkit/layer.h makes plugins of. Empty where there is none.
+function(_pluginkit_signatures out)
+    set(${out} PARENT_SCOPE)
+    file(GLOB manifests pluginkit.toml plugins/*/pluginkit.toml)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${manifests})
+    foreach(source IN LISTS ARGN)
+        _pluginkit_manifest(manifest "${source}")
+        list(APPEND manifests ${manifest})
+    endforeach()
+    list(REMOVE_DUPLICATES manifests)
+    if(NOT manifests)
+        return()
+    endif()
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/signature")
+    execute_process(
+        COMMAND "${PLUGINKIT_PYTHON}" -m pluginkit.build.signature "${folder}" ${manifests}
+        ERROR_VARIABLE error
+        RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${error}")
+    endif()
+    set(${out} "${folder}" PARENT_SCOPE)
+endfunction()
+
+# Sets <out> to the definition of the header that has what [tuning] of a .cu source's pluginkit.toml says. Empty where there
+# is none.
+function(_pluginkit_tuning out source)
+    set(${out} PARENT_SCOPE)
+    if(NOT source MATCHES "\\.cu$")
+        return()
+    endif()
+    _pluginkit_manifest(manifest "${source}")
     if(NOT manifest)
         return()
     endif()
-    # A section that is added, changed or removed is noticed by the next build.
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
     if(manifest STREQUAL "${PLUGINKIT_TUNING_MANIFEST}")
         set(header "${PLUGINKIT_TUNING_HEADER}")
     else()

@@ -2,7 +2,7 @@
 all files or none.
 
 The plugin gets a folder of its own in `plugins/`, with its signature, reference, sources and tests; the project's
-CMakeLists.txt compiles its sources, and src/entry.cpp names its creator.
+CMakeLists.txt compiles its kernel, and the project's own source, the one with PLUGINKIT_PLUGINS, names its creator.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pluginkit.build.signature import cpp_namespace
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import ADDED, clash, members, root
-from pluginkit.scaffold import insert, names, template, writing
-from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold import insert, template, writing
 from pluginkit.scaffold.kernels import patterns
 from pluginkit.scaffold.project import described
 
@@ -53,8 +53,8 @@ def add(
 
     Raises:
         UsageError: no project; a name, type, shape or combination that makes no sense; a plugin of that name is there;
-            or the project's CMakeLists.txt or entry.cpp is written so that a line can't be inserted safely.
-            Nothing is written then.
+            or the project's CMakeLists.txt or its source with PLUGINKIT_PLUGINS is written so that a line can't be
+            inserted safely. Nothing is written then.
     """
     folder = root((project or Path()).resolve())
     text, pattern = described(
@@ -90,10 +90,10 @@ def write(text: str, folder: Path, *, kernel: str = patterns.LOOP) -> Addition:
             f"{name} cannot be added: {problem}.",
             hint="Give it another name; another version of the same plugin is a project of its own.",
         )
-    spaces = {names.cpp_namespace(one.name): one.name for one in there}
-    if owner := spaces.get(names.cpp_namespace(name)):
+    spaces = {cpp_namespace(one.name): one.name for one in there}
+    if owner := spaces.get(cpp_namespace(name)):
         raise UsageError(
-            f"{name} cannot be added: its C++ namespace, {names.cpp_namespace(name)}, is that of {owner}.",
+            f"{name} cannot be added: its C++ namespace, {cpp_namespace(name)}, is that of {owner}.",
             hint="Give it another name.",
         )
     place = folder / ADDED / manifest.slug
@@ -101,7 +101,7 @@ def write(text: str, folder: Path, *, kernel: str = patterns.LOOP) -> Addition:
         raise UsageError(f"{place} exists already.", hint="Remove it, or give the plugin another name.")
     changed = _changed(folder, there[0].manifest, manifest)
     with tempfile.TemporaryDirectory(prefix="pluginkit-add-") as scratch:
-        rendered = template.render(text, Path(scratch), Generated({}, added=True, kernel=kernel))
+        rendered = template.render(text, Path(scratch), kernel, added=True)
         files = [path for path in rendered.rglob("*") if path.is_file()]
         added = {place / path.relative_to(rendered): path.read_text(encoding="utf-8") for path in files}
     writing.write(folder, {**added, **changed})
@@ -116,13 +116,14 @@ def _changed(folder: Path, own: Manifest, added: Manifest) -> dict[Path, str]:
     """
     short = added.slug
     header = f"../{ADDED}/{short}/src/{short}.h"
-    files = [f"{ADDED}/{short}/src/{short}.cpp", f"{ADDED}/{short}/src/{short}_kernel.cu"]
-    creator = f"{names.cpp_namespace(added.plugin.name)}::{added.plugin.name}Creator"
+    files = [f"{ADDED}/{short}/src/{short}.cu"]
+    creator = f"pluginkit::Creator<{cpp_namespace(added.plugin.name)}::{added.plugin.name}>"
+    # A project that was made before there were layers has its exports in a source of their own.
+    entry = folder / "src" / "entry.cpp"
+    entry = entry if entry.is_file() else entry.with_name(f"{own.slug}.cpp")
     by_hand = {
         folder / "CMakeLists.txt": f"{' '.join(files)} as SOURCES of pluginkit_add_plugin({own.slug} ...)",
-        folder
-        / "src"
-        / "entry.cpp": f'#include "{header}", and {creator} in PLUGINKIT_PLUGINS({own.plugin.name}, ...)',
+        entry: f'#include "{header}", and {creator} in PLUGINKIT_PLUGINS({own.plugin.name}, ...)',
     }
     found: dict[Path, str] = {}
     unclear = []

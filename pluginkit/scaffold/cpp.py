@@ -10,7 +10,6 @@ from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Tensor
 from pluginkit.scaffold.fields import cpp as cpp_fields
-from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace
 
 _CPP = {
     DType.FLOAT32: "float",
@@ -52,88 +51,41 @@ _STORE = {
     ],
 }
 
-_IN_LAYER = re.compile("(sum|result|parameters|kernels)(Input)*")
+_IN_LAYER = re.compile("(sum|result|fields|kernels)(Input)*")
 """Names in the function of one element, `templates/project/templates/kernels/elementwise.cu`, and what inputs of these
 names are called there."""
 
 
 def snippets(manifest: Manifest) -> dict[str, Any]:
-    """The variables of the template's C++ files (`templates/README.md` lists them)."""
+    """The variables of the template's C++ files, and of README (`templates/README.md` says more)."""
     given = manifest.execution_inputs()
     tensors = (*given, *manifest.outputs)
-    fixed, open_ended = cpp_fields.stored(manifest)
-    fields = cpp_fields.snippets(manifest)
     quantized = [kind for kind in manifest.precisions() if kind.is_quantized]
-    nb_inputs = len(given)
-    scaled = [
-        ({"index": index, "scale": t.scale, "desc": f"{side}[{place}]"}, t)
-        for index, (side, place, t) in enumerate(
-            [*(("in", i, t) for i, t in enumerate(given)), *(("out", i, t) for i, t in enumerate(manifest.outputs))]
-        )
-        if t.scale and t.scale_axis is None
-    ]
-    inputs = [_input(manifest, index) for index in range(len(given))]
-    dims = [cpp_dimensions.statements(manifest, tensor) for tensor in manifest.outputs]
-    open_shapes = BASES[manifest.plugin.base].dynamic_shapes
-    static = [[] if open_shapes else cpp_dimensions.numbers(manifest, tensor) for tensor in manifest.outputs]
-    shown = dims if open_shapes else static
-    bounded = manifest.bounded()
-    most = [
-        [cpp_dimensions.in_enqueue(bounded, dim) for dim in t.shape] if bounded.is_sized(t) else []
-        for t in bounded.outputs
-    ]
-    upper = [cpp_dimensions.in_enqueue(manifest, t.upper) if t.upper is not None else "" for t in manifest.outputs]
-    in_enqueue = [*upper, *(dim for dims_ in most for dim in dims_)]
-    sizes = cpp_dimensions.size_tensors(manifest)
     stored = tuple(tensor for tensor in manifest.outputs if tensor.upper is None)
-    in_shapes = [*dims, *(size["lines"] for size in sizes)]
-    checks = cpp_dimensions.checks(manifest)
-    workspace = cpp_workspace.snippets(manifest)
+    inputs = [_input(manifest, tensor) for tensor in given]
     name = manifest.plugin.name
     # fmt: off
     return {
         "kernel": f"{name[0].lower()}{name[1:]}Kernel",
-        **fields,
-        "checks": [*fields["checks"], *checks],
-        "precisions": [
-            {"trt": p.trt, "cpp": _CPP[p], "row": ", ".join(f"DataType::{manifest.type_of(t, p).trt}" for t in tensors)}
-            for p in manifest.precisions()
-        ],
+        **cpp_fields.snippets(manifest),
+        "precisions": [{"trt": p.trt, "cpp": _CPP[p]} for p in manifest.precisions()],
         "inputs": inputs,
         "shape_inputs": [_shape_input(manifest, tensor) for tensor in manifest.shape_inputs()],
         "outputs": [
-            {"name": t.name, "cpp": _type(manifest, t), "quantized": any(kind.is_quantized for kind in t.types),
-             "int8": DType.INT8 in t.types,  # templates/before_update
-             "index": nb_inputs + k,
-             "result": _result(t, whole_value(manifest, t)), "dims": dims[k],
-             "static_dims": ", ".join(static[k]),
-             **_channeled(manifest, t),
-             "about": _about(t), "upper": upper[k], "most": most[k], "rank": len(t.shape),
-             "types": ", ".join(t.types), "shape": f"[{', '.join(manifest.written(t))}]"}
-            for k, t in enumerate(manifest.outputs)
+            {**_tensor(manifest, t), "result": _result(t, whole_value(manifest, t)), "about": _about(t),
+             "upper": t.upper is not None}
+            for t in manifest.outputs
         ],
-        "scaled": [one for one, _ in scaled],
         # TensorRT gives scales of INT8 alone (NvInferRuntimePlugin.h, PluginTensorDesc::scale).
-        "described": [one for one, tensor in scaled if DType.INT8 in tensor.types],
-        "channels": [
-            {"index": index, "scale": t.scale} for index, t in enumerate(tensors) if t.scale_axis is not None
-        ],
+        "described": any(t.scale and t.scale_axis is None and DType.INT8 in t.types for t in tensors),
+        "channels": any(t.scale_axis is not None for t in tensors),
         "scale_names": ", ".join(dict.fromkeys(f"`{t.scale}`" for t in tensors if t.scale)),
-        "tensor_count": len(tensors),
-        "int8": DType.INT8 in quantized,
         "float8": DType.FLOAT8 in quantized,
-        "one_quantized": quantized[0].trt if len(quantized) == 1 else "",
         "quantized": " or ".join(kind.short for kind in quantized),
         "half": any(DType.FLOAT16 in t.types for t in tensors),
         "bfloat16": any(DType.BFLOAT16 in t.types for t in tensors),
-        **_layouts(manifest),
-        "sizes": sizes,
-        "enqueue_at": any("at(" in text for text in in_enqueue),
-        "aliases": [
-            {"output": k, "input": [i.name for i in given].index(t.alias), "name": t.name, "source": t.alias}
-            for k, t in enumerate(manifest.outputs) if t.alias
-        ],
-        **workspace,
+        "vectorized": any(form is not Format.LINEAR for t in tensors for form in t.formats),
+        "workspace": manifest.plugin.workspace is not None,
         "workspace_bytes": manifest.plugin.workspace or "",
         "same": any(tensor["load"] == "load" for tensor in inputs),
         "once": any(tensor["load"] == "loadOnce" for tensor in inputs),
@@ -144,27 +96,20 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "stores": [_conversion(kind) for kind in _used(manifest, stored)],
         "flattened": any(not is_whole(t) for t in manifest.outputs),
         "whole": any(is_whole(t) for t in manifest.outputs),
-        "operations": any("apply(" in line for lines in in_shapes for line in lines),
-        "computed_constants": any("fixed(" in line for lines in in_shapes for line in lines),
-        "dimension_header": bool(workspace["workspace"]) or cpp_dimensions.uses_dimension(
-            made for lines in (*shown, *in_shapes, checks, in_enqueue) for made in lines
-        ),
-        "optional_dims": any(cpp_dimensions.NO_DIMENSION in dim for dims in static for dim in dims),
-        "constants": any("exprBuilder" in line for lines in dims for line in lines) or bool(sizes),
         "static": not BASES[manifest.plugin.base].dynamic_shapes,
-        "static_at": any("at(" in dim for texts in static for dim in texts) or bool(fields["counted_at"]),
-        "static_helpers": [
-            name for name in ("floorDiv", "ceilDiv") if any(name in d for dims_ in (*static, in_enqueue) for d in dims_)
-        ],
         "batched": manifest.batch() is not None,
-        # What a v3 plugin keeps in an engine: its fields, and the scales as one more.
-        "kept_count": len(manifest.fields) + bool(quantized),
-        "serialized_size": " + ".join([
-            f"pluginkit::serializedSize<{', '.join([*fixed, *_kept_scales(manifest, quantized)])}>()",
-            *(f"pluginkit::storedSize(mParameters.{name})" for name in open_ended),
-        ]),
     }
     # fmt: on
+
+
+def _tensor(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "cpp": _type(manifest, tensor),
+        "quantized": any(kind.is_quantized for kind in tensor.types),
+        "types": ", ".join(tensor.types),
+        "shape": f"[{', '.join(manifest.written(tensor))}]",
+    }
 
 
 def _about(output: Tensor) -> str:
@@ -205,40 +150,14 @@ def same_shape(manifest: Manifest, tensor: Tensor) -> bool:
     return all(manifest.written(tensor) == manifest.written(output) for output in manifest.outputs)
 
 
-def _kept_scales(manifest: Manifest, quantized: list[DType]) -> list[str]:
-    return ["float"] * (len(manifest.execution_inputs()) + len(manifest.outputs) if quantized else 0)
-
-
-def _input(manifest: Manifest, index: int) -> dict[str, Any]:
-    tensor = manifest.execution_inputs()[index]
-    return {
-        "name": tensor.name,
-        "index": index,
-        "rank": len(tensor.shape),
-        "rank_check": cpp_dimensions.rank_checks(manifest)[index],
-        "cpp": _type(manifest, tensor),
-        "quantized": any(kind.is_quantized for kind in tensor.types),
-        "int8": DType.INT8 in tensor.types,  # templates/before_update
-        **_channeled(manifest, tensor),
-        "load": _load(manifest, tensor),
-        "argument": _argument(tensor.name),
-        "types": ", ".join(tensor.types),
-        "shape": f"[{', '.join(manifest.written(tensor))}]",
-    }
-
-
-def _channeled(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
-    """Where a tensor's scales of channels lie in the plugin (None: it has one scale), and the axis of the channels."""
-    own = [one.name for one in (*manifest.execution_inputs(), *manifest.outputs) if one.scale_axis is not None]
-    slot = own.index(tensor.name) if tensor.name in own else None
-    return {"channel_slot": slot, "scale": tensor.scale, "scale_axis": tensor.scale_axis}
+def _input(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
+    return {**_tensor(manifest, tensor), "load": _load(manifest, tensor), "argument": _argument(tensor.name)}
 
 
 def _shape_input(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:
     values = tensor.values or ()
     return {
         "name": tensor.name,
-        "count": len(values),
         "types": ", ".join(tensor.types),
         "shape": f"[{', '.join(manifest.written(tensor))}]",
         "about": f", a shape input: `{', '.join(values)}`",
@@ -286,24 +205,3 @@ def _type(manifest: Manifest, tensor: Tensor) -> str:
 
 def _is_one_of(kinds: list[DType]) -> str:
     return " || ".join(f"std::is_same_v<T, {_CPP[kind]}>" for kind in kinds)
-
-
-def _layouts(manifest: Manifest) -> dict[str, Any]:
-    """The format combinations: a row for each precision and layout; empty where all tensors are linear."""
-    tensors = (*manifest.execution_inputs(), *manifest.outputs)
-    rows = []
-    for index, precision in enumerate(manifest.precisions()):
-        for layout in manifest.layouts(precision):
-            forms = [manifest.format_of(t, manifest.type_of(t, precision), layout) for t in tensors]
-            row = {"types": index, "formats": ", ".join(f"TensorFormat::{form.trt}" for form in forms)}
-            rows += [row] if row not in rows else []
-    used = [form for form in Format if any(form in t.formats for t in tensors)]
-    return {
-        "vectorized": used != [Format.LINEAR],
-        "combinations": rows,
-        "formats": [
-            {"trt": form.trt, "axis": form.axis, "lanes": form.lanes, "minor": form.minor}
-            for form in used
-            if form is not Format.LINEAR
-        ],
-    }

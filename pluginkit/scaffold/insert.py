@@ -1,4 +1,4 @@
-"""One more plugin in a project's entry.cpp and CMakeLists.txt, where what stands there leaves no doubt of the place."""
+"""One more plugin in a project's entry and CMakeLists.txt, where what stands there leaves no doubt of the place."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BLOCKS = r"(?im)^[ \t]*{}(if|foreach|while|function|macro|block)[ \t]*\("
 
 
 def creator(text: str, header: str, name: str) -> str | None:
-    """entry.cpp with `#include "header"` and the creator class `name` in PLUGINKIT_PLUGINS(...).
+    """A source with `#include "header"` and the creator class `name` in PLUGINKIT_PLUGINS(...).
 
     The text as it is where it has both; None where it is not plain what to change: no such macro or two, arguments
     that are no names, or code that depends on `#if`.
     """
     code = _without(_CPP, text, strings=False)
     bare = _without(_CPP, text, strings=True)
-    calls = list(re.finditer(r"\bPLUGINKIT_PLUGINS\s*\(([\w:,\s]*)\)", bare))
+    calls = list(re.finditer(r"\bPLUGINKIT_PLUGINS\s*\(([\w:,<>\s]*)\)", bare))
     conditional = re.search(r"(?m)^[ \t]*#[ \t]*(if|else|elif|define|undef)", bare)
     if conditional or 'R"' in text or len(calls) != 1 or len(re.findall(r"\bPLUGINKIT_PLUGINS\b", bare)) != 1:
         return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import keyword
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 
 from pluginkit.errors import UsageError
@@ -106,20 +108,17 @@ def check_member(name: str, what: str) -> None:
         raise UsageError(f"'{name}' cannot be {what}'s name: the generated C++ has a type of that name.", hint=hint)
 
 
-def cpp_namespace(name: str) -> str:
-    """The C++ namespace of a plugin's code: its slug; a slug of one word gets `_plugin`.
-
-    The C library puts names such as `round` and `select` into the global namespace; `int` and `std` are taken too.
-    """
-    short = slug(name)
-    return short if "_" in short.strip("_") and not short.endswith("_t") else f"{short.rstrip('_')}_plugin"
-
-
 def python_module(name: str) -> str:
     """The name of a library's Python module: its plugin's slug, or that and `_plugin` where another module has it."""
     short = slug(name)
     taken = keyword.iskeyword(short) or short in sys.stdlib_module_names or short in _PACKAGES
     return f"{short}_plugin" if taken else short
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """How a sentence ends that says there is no such name."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"; did you mean '{close[0]}'?" if close else "."
 
 
 def check_text(value: str, what: str, limit: int) -> None:

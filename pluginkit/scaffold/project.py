@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold import signature, template
-from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold import signature, template, writing
 from pluginkit.scaffold.kernels import patterns
 
 
@@ -96,8 +94,8 @@ def write(
         )
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=f".{manifest.slug}-") as scratch:
-            made = template.render(text, Path(scratch), Generated({}, kernel=kernel))
+        with writing.scratch(parent, f".{manifest.slug}-") as folder:
+            made = template.render(text, folder, kernel)
             for path, content in (other or {}).items():
                 file = made / path
                 file.parent.mkdir(parents=True, exist_ok=True)

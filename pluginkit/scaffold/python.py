@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pluginkit.build.signature.fields import quote
 from pluginkit.dtypes import DType
 from pluginkit.field_types import Number, Value
 from pluginkit.manifest import Attribute, Manifest, Tensor
 from pluginkit.scaffold.cpp import is_whole, same_shape, whole_value
 from pluginkit.scaffold.fields import cpp as cpp_fields
-from pluginkit.scaffold.fields.options import quote
 from pluginkit.scaffold.names import python_module
 from pluginkit.scaffold.shape_code import numpy_dimensions
 

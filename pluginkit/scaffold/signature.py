@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 from pluginkit import shapes
 from pluginkit.bases import BASES, FOR_NEW, Name
+from pluginkit.build.signature.fields import quote
 from pluginkit.dtypes import REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType, Value
@@ -17,7 +18,7 @@ from pluginkit.formats import DLA_ONLY, Format
 from pluginkit.manifest import MAX_DIMS, MAX_NAME, REST, Manifest
 from pluginkit.scaffold import names, profiles
 from pluginkit.scaffold.fields import options as field_options
-from pluginkit.scaffold.fields.options import FieldOption, quote, unknown_type
+from pluginkit.scaffold.fields.options import FieldOption, unknown_type
 
 _TENSOR_FORM = "Expected NAME:TYPE[,TYPE...]:DIM[,DIM...], as in x:float32,float16,int8:n,c,h,w"
 _KEYS = {"an input": ("values", "scale"), "an output": ("alias", "upper", "opt", "valid", "scale")}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,20 +18,20 @@ from jinja2 import Environment
 from jinja2.ext import Extension
 
 from pluginkit.bases import BASES
+from pluginkit.build.signature import cpp_namespace
+from pluginkit.build.signature.fields import quote
 from pluginkit.errors import BuildFailed
 from pluginkit.manifest import Manifest, slug
-from pluginkit.scaffold import cpp, generated, names, python, signature
-from pluginkit.scaffold.fields import options as field_options
-from pluginkit.scaffold.generated import Generated
+from pluginkit.scaffold import cpp, names, python, signature
 from pluginkit.scaffold.kernels import patterns
 
 PROJECT = Path(__file__).resolve().parents[1] / "templates" / "project"
-BEFORE_UPDATE = PROJECT.with_name("before_update")
-"""The template that projects were made by before they kept what was generated."""
 SOURCES = (".h", ".cpp", ".cu")
 """What clang-format formats."""
-_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/entry.cpp")
+_OF_THE_LIBRARY = (".clang-format", ".github", ".gitignore", "CMakeLists.txt", "python", "src/{slug}.cpp")
 """What a project has once, however many plugins."""
+_OF_AN_ADDED_ONE = ("src/{slug}.h",)
+"""Where a plugin is that the library's own source lists."""
 SEPARATOR = ";"
 """Between several inputs, outputs, fields or formats, where cookiecutter asks for them in one answer."""
 
@@ -50,9 +49,8 @@ class Signature(Extension):
 def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
     """The template's variables, of cookiecutter's.
 
-    `_manifest` is the text of a pluginkit.toml; empty: it is made of the answers. `_restores_v2` is the version of the
-    bytes that an older class of the plugin serialized, for a v3 class that takes them too; 0: there is none.
-    `_restores_static`: that one was an IPluginV2IOExt. `_added`: the plugin shares another project's library.
+    `_manifest` is the text of a pluginkit.toml; empty: it is made of the answers. `_added`: the plugin shares another
+    project's library.
 
     Raises:
         UsageError: a name, type, shape or combination that makes no sense.
@@ -76,24 +74,13 @@ def variables(answers: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **_of_manifest(text),
         "added": bool(answers["_added"]),
-        "restores_v2": int(answers["_restores_v2"]),
-        "restores_static": bool(answers["_restores_static"]),
         "kernel_pattern": kernel,
-        "tunable": patterns.PATTERNS[kernel].tunable,
         **patterns.variables(manifest, kernel),
     }
 
 
 def _listed(answer: object) -> list[str]:
     return [item.strip() for item in str(answer).split(SEPARATOR) if item.strip()]
-
-
-def _changes(manifest: Manifest) -> str:
-    """The methods that README names as those to be changed with the signature."""
-    found = BASES[manifest.plugin.base].changes_with_signature
-    if any(tensor.alias for tensor in manifest.outputs):
-        found += ", `getAliasedInput`"
-    return found + (", `getWorkspaceSize`" if manifest.plugin.workspace else "")
 
 
 @lru_cache(maxsize=8)
@@ -107,26 +94,22 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "version": plugin.version,
         "base": plugin.base,
         "interface": BASES[plugin.base].interface,
-        "changes_with_signature": _changes(manifest),
-        "namespace_cpp": names.cpp_namespace(plugin.name),
+        "namespace_cpp": cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
-        "name_literal": field_options.quote(plugin.name),
-        "version_literal": field_options.quote(plugin.version),
-        "namespace_literal": field_options.quote(plugin.namespace),
         "manifest": text,
         **cpp.snippets(manifest),
         **python.snippets(manifest),
     }
 
 
-def render(text: str, folder: Path, made: Generated, template: Path | None = None) -> Path:
+def render(text: str, folder: Path, kernel: str, *, added: bool = False) -> Path:
     """Write a project into a folder of `folder`, which must exist; the new folder's path.
 
     Args:
         text: of its pluginkit.toml.
         folder: where; what cookiecutter remembers of the call is left in it too.
-        made: what else the template is to know; its files are not looked at.
-        template: the template's folder; None: today's.
+        kernel: the kernel's pattern.
+        added: whether the plugin shares another project's library.
 
     Raises:
         UsageError: the manifest makes no sense.
@@ -136,30 +119,29 @@ def render(text: str, folder: Path, made: Generated, template: Path | None = Non
 
     # Not into the home folder, and without its settings: the answers are all there.
     settings = folder / "cookiecutter.yaml"
-    settings.write_text(f"replay_dir: {field_options.quote(str(folder / 'replay'))}\n", encoding="utf-8")
+    settings.write_text(f"replay_dir: {quote(str(folder / 'replay'))}\n", encoding="utf-8")
+    name = Manifest.parse(text, "The manifest").plugin.name
     path = cookiecutter(
-        str(template or PROJECT),
+        str(PROJECT),
         no_input=True,
-        extra_context={
-            "name": Manifest.parse(text, "The manifest").plugin.name,
-            "_manifest": text,
-            "_added": made.added,
-            "_restores_v2": made.restores_v2,
-            "_restores_static": made.restores_static,
-            "_kernel": made.kernel,
-        },
+        extra_context={"name": name, "_manifest": text, "_added": added, "_kernel": kernel},
         output_dir=str(folder),
         config_file=str(settings),
         accept_hooks=False,
     )
-    finish(Path(path), made)
+    finish(Path(path), slug(name), added=added)
     return Path(path)
 
 
-def finish(project: Path, made: Generated) -> None:
-    """What cookiecutter can't do: format C++, leave out what a library has once, and keep what was generated.
+def finish(project: Path, short: str, *, added: bool = False) -> None:
+    """What cookiecutter can't do: leave out what another plugin's library has once, and format C++.
 
     C++ is formatted by the project's `.clang-format`: the template has one statement a line, however long.
+
+    Args:
+        project: the folder that was rendered.
+        short: the plugin's slug.
+        added: as of `render`.
 
     Raises:
         BuildFailed: clang-format can't.
@@ -169,8 +151,6 @@ def finish(project: Path, made: Generated) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildFailed(f"clang-format cannot format what was generated:\n{done.stderr.strip()}")
-    for name in _OF_THE_LIBRARY if made.added else ():
-        path = project / name
+    for name in _OF_THE_LIBRARY if added else _OF_AN_ADDED_ONE:
+        path = project / name.format(slug=short)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    kept = generated.dumps(replace(made, files=generated.read_files(project)))
-    (project / generated.FILE_NAME).write_text(kept, encoding="utf-8")

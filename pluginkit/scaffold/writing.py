@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pluginkit.errors import UsageError
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """A folder in `parent` that is gone afterwards, also where Ctrl-C comes while it is being removed.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+    try:
+        yield folder
+    finally:
+        try:
+            shutil.rmtree(folder)
+        except KeyboardInterrupt:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def write(project: Path, files: Mapping[Path, str | None]) -> None:

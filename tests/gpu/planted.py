@@ -48,10 +48,10 @@ def make(kind: str, folder: Path) -> Path:
     base = "v3" if kind == "v3" else "dynamic"
     fields = ["alpha:float32=0.5", "fault:int32=0"]
     project = scaffold.new("Planted", directory=folder, inputs=["x:float32:n,c"], fields=fields, base=base)
-    shutil.copy(HERE / "planted_kernel.cu", project / "src")
+    shutil.copy(HERE / "planted.cu", project / "src")
     (project / "reference.py").write_text(REFERENCE)
     if kind == "adapted":
-        shutil.copy(HERE / "adapted_entry.cpp", project / "src/entry.cpp")
+        shutil.copy(HERE / "adapted.cpp", project / "src/planted.cpp")
         toml = project / "pluginkit.toml"
         toml.write_text(toml.read_text().replace('base = "dynamic"', 'base = "v3"'))
     return project
@@ -85,6 +85,6 @@ def cublas() -> Path | None:
 
 def line_of(mark: str) -> int:
     """The line of the kernel's source with that mark behind it."""
-    lines = (HERE / "planted_kernel.cu").read_text().splitlines()
+    lines = (HERE / "planted.cu").read_text().splitlines()
     (found,) = [number for number, line in enumerate(lines, 1) if re.search(rf"// {mark}\b", line)]
     return found

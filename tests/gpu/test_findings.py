@@ -17,7 +17,7 @@ from pluginkit.testing.report import Outcome
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
 
-KERNEL = "src/my_plugin_kernel.cu"
+KERNEL = "src/my_plugin.cu"
 STORE = "if (i < output.count)"
 
 

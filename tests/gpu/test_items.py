@@ -20,8 +20,8 @@ def test_each_case_is_an_item_of_both_targets(tmp_path: Path) -> None:
     assert done.ok, done.stdout
     assert "[plain/float32/opt] PASSED" in done.stdout
     assert "[plain/float32/opt/gpu] PASSED" in done.stdout
-    kernel = project / "src" / "my_plugin_kernel.cu"
-    kernel.write_text(kernel.read_text().replace("args.parameters.alpha * sum", "-args.parameters.alpha * sum"))
+    kernel = project / "src" / "my_plugin.cu"
+    kernel.write_text(kernel.read_text().replace("fields.alpha * sum", "-fields.alpha * sum"))
     done = run([*command[:-1], "plain/float32/opt/gpu"], cwd=project)
     assert done.returncode == 1
     assert "again: pluginkit test --only plain/float32/opt --seed 0 --target gpu" in done.stdout

@@ -15,13 +15,11 @@ from tests.gpu import planted
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
-KERNEL = "src/my_plugin_kernel.cu"
+KERNEL = "src/my_plugin.cu"
 PLANTED = {
-    "i < args.count; i += step": (
-        "i < (args.parameters.fault == 1 ? static_cast<int>(args.count) : args.count); i += step"
-    ),
-    "        store<T>(args.outputs.y, i, result);": (
-        "        store<T>(args.outputs.y, args.parameters.fault == 2 ? static_cast<int>(i) : i, result);"
+    "i < count; i += step": "i < (fields.fault == 1 ? static_cast<int>(count) : count); i += step",
+    "        store<T>(out.y, i, result);": (
+        "        store<T>(out.y, fields.fault == 2 ? static_cast<int>(i) : i, result);"
     ),
 }
 SIGNATURES = {

@@ -14,21 +14,18 @@ from tests.gpu import planted
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
-INITIALIZE = "int32_t MyPlugin::initialize() noexcept\n{\n"
-ATTACH = """extern "C" int cublasGetVersion_v2(cublasContext*, int*);
-
-void MyPlugin::attachToContext(cudnnContext*, cublasContext* cublas, nvinfer1::IGpuAllocator*) noexcept
-{
-    int version = 0;
-    if (cublas != nullptr && cublasGetVersion_v2(cublas, &version) == 0 && version > 0 && mParameters.fault != 0)
+CLASS = "Layer<MyPlugin, Signature>\n{\n"
+ATTACH = """public:
+    void attachToContext(cudnnContext*, cublasContext* cublas, nvinfer1::IGpuAllocator*) noexcept override
     {
-        mParameters.alpha = 0.25F;
+        int version = 0;
+        if (cublas != nullptr && cublasGetVersion_v2(cublas, &version) == 0 && version > 0 && fields().fault != 0)
+        {
+            mFields.alpha = 0.25F;
+        }
     }
-}
-
 """
-DECLARED = "    void attachToContext(cudnnContext*, cublasContext*, nvinfer1::IGpuAllocator*) noexcept override;\n"
-BEFORE = "    int32_t initialize() noexcept override;\n"
+DECLARED = 'extern "C" int cublasGetVersion_v2(cublasContext*, int*);\n\n'
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +36,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no libcublas on this machine")
     fields = ["alpha:float32=0.5", "fault:int32=0"]
     written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("handles"), fields=fields)
-    for name, right, new in (
-        ("src/my_plugin.cpp", INITIALIZE, ATTACH + INITIALIZE),
-        ("src/my_plugin.h", BEFORE, DECLARED + BEFORE),
-    ):
-        file = written / name
-        text = file.read_text()
-        assert text.count(right) == 1
-        file.write_text(text.replace(right, new))
+    file = written / "src/my_plugin.cpp"
+    text = file.read_text()
+    assert text.count(CLASS) == 1
+    space = "namespace my_plugin\n"
+    file.write_text(text.replace(CLASS, CLASS + ATTACH).replace(space, DECLARED + space, 1))
     with (written / "CMakeLists.txt").open("a") as file:
         file.write(
             'if(PLUGINKIT_TARGET STREQUAL "gpu")\n'

@@ -98,7 +98,7 @@ def check(case: CaseResult, expected: Expected) -> None:
     if not expected.kind:
         assert case.defects == ()
         return
-    line = f"src/planted_kernel.cu:{planted.line_of(expected.mark)}"
+    line = f"src/planted.cu:{planted.line_of(expected.mark)}"
     first = next((defect for defect in case.defects if defect.kind == expected.kind), None)
     # What else is wrong, as a value with a second context at work, may stand before it; then it is told as a warning.
     assert line in ({first.place, first.other} if first else case.message), case.message
@@ -139,7 +139,7 @@ def test_what_each_life_leaves(project: Path, fault: str, monkeypatch: pytest.Mo
     if fault != "kept host memory" and case.watched.startswith("by capture alone"):
         pytest.skip(f"no CUPTI: {case.watched}")
     mark, what = BY_LIVES[fault]
-    text = f"[L7] destroy: src/planted_kernel.cu:{planted.line_of(mark)}: {what}"
+    text = f"[L7] destroy: src/planted.cu:{planted.line_of(mark)}: {what}"
     assert case.outcome is Outcome.FAILED, case.message  # a new project is strict
     leaks = [one.text for one in case.warnings if one.rule == "L7"]
     assert leaks, case.message

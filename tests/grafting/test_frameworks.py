@@ -86,7 +86,7 @@ def swish(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
         kernel="elementwise",
     )
     for path, begin, end, text in (
-        ("src/swish_kernel.cu", "float const result =", ";", " x / (1.0F + expf(-parameters.beta * x))"),
+        ("src/swish.cu", "float const result =", ";", " x / (1.0F + expf(-fields.beta * x))"),
         ("reference.py", "    return ", "\n", "x / (1 + np.exp(-beta * x))"),
     ):
         before = (project / path).read_text()

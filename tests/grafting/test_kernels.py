@@ -43,7 +43,7 @@ ELEMENTWISE = {
     ),
 }
 # Of kernels that begin as loops: what replaces the whole file's kernel and launch.
-LAYER_NORM = """#include "layer_norm_kernel.h"
+LAYER_NORM = """#include "layer_norm_signature.h"
 
 #include <pluginkit/kernels/normalize.cuh>
 
@@ -73,32 +73,31 @@ struct Norm
 
 } // namespace
 
-cudaError_t launchLayerNorm(LayerNormArguments const& args, LayerNormPrecision, cudaStream_t stream) noexcept
+cudaError_t launch(Run const& run) noexcept
 {
-    int64_t const rows = args.inputs.x.shape.dims[0];
-    int64_t const columns = args.inputs.x.shape.dims[1];
-    return kernels::launchRows(stream, rows, columns,
-                               Norm{args.parameters.epsilon, 1.0F / static_cast<float>(columns)},
-                               kernels::output<float>(args.outputs.y.data), kernels::input<float>(args.inputs.x.data),
-                               kernels::row<float>(args.inputs.gamma.data, columns),
-                               kernels::row<float>(args.inputs.beta.data, columns));
+    int64_t const rows = run.in.x.shape.dims[0];
+    int64_t const columns = run.in.x.shape.dims[1];
+    return kernels::launchRows(run.stream, rows, columns,
+                               Norm{run.fields.epsilon, 1.0F / static_cast<float>(columns)},
+                               kernels::output<float>(run.out.y), kernels::input<float>(run.in.x),
+                               kernels::row<float>(run.in.gamma, columns), kernels::row<float>(run.in.beta, columns));
 }
 
 } // namespace layer_norm
 """
-EMBEDDING = """#include "embedding_kernel.h"
+EMBEDDING = """#include "embedding_signature.h"
 
 #include <pluginkit/kernels/gather.cuh>
 
 namespace embedding_plugin
 {
 
-cudaError_t launchEmbedding(EmbeddingArguments const& args, EmbeddingPrecision, cudaStream_t stream) noexcept
+cudaError_t launch(Run const& run) noexcept
 {
-    auto const& table = args.inputs.table;
+    auto const& table = run.in.table;
     return pluginkit::kernels::launchGatherRows(
-        stream, args.inputs.ids.count, table.shape.dims[1] * static_cast<int64_t>(sizeof(float)), table.shape.dims[0],
-        static_cast<int64_t const*>(args.inputs.ids.data), table.data, args.outputs.y.data);
+        run.stream, run.in.ids.count, table.shape.dims[1] * static_cast<int64_t>(sizeof(float)), table.shape.dims[0],
+        static_cast<int64_t const*>(run.in.ids.data), table.data, run.out.y.data);
 }
 
 } // namespace embedding_plugin
@@ -201,12 +200,12 @@ def layers(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     for slug, (kernel_text, kernel_new, body, body_new) in ELEMENTWISE.items():
         where = project if slug == "bias_gelu" else project / "plugins" / slug
-        _change(where / "src" / f"{slug}_kernel.cu", kernel_text, kernel_new)
+        _change(where / "src" / f"{slug}.cu", kernel_text, kernel_new)
         _change(where / "reference.py", body, body_new)
         _change(where / "reference.py", "import numpy as np\n", "import math\n\nimport numpy as np\n")
     for slug, text, body in (("layer_norm", LAYER_NORM, NORMED), ("embedding", EMBEDDING, TAKEN)):
         where = project / "plugins" / slug
-        (where / "src" / f"{slug}_kernel.cu").write_text(text)
+        (where / "src" / f"{slug}.cu").write_text(text)
         reference = (where / "reference.py").read_text()
         (where / "reference.py").write_text(f"{reference[: reference.index('    shape = ')]}    {body}\n")
     (project / "patterns").mkdir()

@@ -78,7 +78,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     (body, _), (kernel,), (pattern,), (shown,) = (blocks(one) for one in ("python", "cpp", "toml", "text"))
     assert typed(new) == 0
     change(Path("group_norm/reference.py"), r"    shape = \(.*?    return total\n", body)
-    kernel_file = Path("group_norm/src/group_norm_kernel.cu")
+    kernel_file = Path("group_norm/src/group_norm.cu")
     change(kernel_file, r"        float sum = .*?        float const result = [^\n]*\n", kernel)
     Path("group_norm/patterns").mkdir()
     Path("group_norm/patterns/instance_norm.toml").write_text(pattern)

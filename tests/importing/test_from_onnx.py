@@ -53,7 +53,7 @@ def extracted(folder: Path, proto: onnx.ModelProto, operator: str = "acme::Swish
 
 
 def kernel_of(found: Extracted) -> str:
-    return next(found.project.glob("src/*_kernel.cu")).read_text()
+    return next(found.project.glob("src/*.cu")).read_text()
 
 
 def test_the_kernel_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_the_kernel_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "There is no kernel pattern 'waves'" in capsys.readouterr().err
     assert not (tmp_path / "swish2").exists()
     assert cli.run([*asked, "rows"]) == 0
-    assert "launchRows" in (tmp_path / "swish2" / "src" / "swish2_kernel.cu").read_text()
+    assert "launchRows" in (tmp_path / "swish2" / "src" / "swish2.cu").read_text()
     assert "kernel: begins as rows, a function of each row" in capsys.readouterr().out
     assert cli.run([*asked, "pool"]) == 2
     # Options that describe a signature are none of --from-onnx.

@@ -246,7 +246,7 @@ def test_what_the_device_finds_is_said_of_the_node(scale_project: Path, tmp_path
     (problem,) = stream.problems
     assert (problem.level, problem.node, stream.ran.status, stream.exit_code) == ("error", "s1", "failed", 1)
     assert "work on another stream: scaleKernel<float> uses the default stream" in problem.text
-    assert re.search(r"at src/scale_kernel\.cu:\d+, in ", problem.text)
+    assert re.search(r"at src/scale\.cu:\d+, in ", problem.text)
     assert "the stream that enqueue() is given" in problem.fix
     assert stream.ran.message == "1 defect of s1, see the errors above; 1 output as expected"
     # Nobody asks for it: a warning. Two nodes with one finding are told of once.

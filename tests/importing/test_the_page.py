@@ -66,7 +66,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     change(Path("swish2/CMakeLists.txt"), r"\npluginkit_add_python_module\([^\n]*\)\n", "\n")
     (body,), (kernel,) = blocks("python"), blocks("cpp")
     change(Path("swish2/reference.py"), r"    raise NotImplementedError\(.*?\n    \)\n", body)
-    change(Path("swish2/src/swish2_kernel.cu"), r"        float const sum = .*?        return result;\n", kernel)
+    change(Path("swish2/src/swish2.cu"), r"        float const sum = .*?        return result;\n", kernel)
     capfd.readouterr()
     typed(build_and_test, monkeypatch, 0)
     assert "plain FP32 case-first" in words(capfd.readouterr().out)

@@ -14,15 +14,15 @@ from pluginkit.testing.report import Outcome
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx]
 
-KERNEL = """        auto const& shape = args.inputs.x.shape;
+KERNEL = """        auto const& shape = in.x.shape;
         int64_t inner = 1;
-        for (int32_t axis = args.parameters.axis + 1; axis < shape.rank; ++axis)
+        for (int32_t axis = fields.axis + 1; axis < shape.rank; ++axis)
         {
             inner *= shape.dims[axis];
         }
-        int64_t const size = shape.dims[args.parameters.axis];
+        int64_t const size = shape.dims[fields.axis];
         int64_t const index = i / inner % size;
-        store<T>(args.outputs.y, i, load<T>(args.inputs.x, i + (size - 1 - 2 * index) * inner));
+        store<T>(out.y, i, load<T>(in.x, i + (size - 1 - 2 * index) * inner));
     }
 }
 
@@ -46,7 +46,7 @@ def test_a_kernel_along_an_axis_is_the_only_source_that_is_edited(base: str, tmp
         fields=["axis:int32=1"],
         kernel="loop",
     )
-    kernel = project / "src" / "mirror_kernel.cu"
+    kernel = project / "src" / "mirror.cu"
     text = kernel.read_text()
     edited = re.sub(r"        float sum = 0\.0F;.*?\} // namespace\n", lambda _: KERNEL, text, count=1, flags=re.DOTALL)
     assert edited != text

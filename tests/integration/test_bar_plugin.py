@@ -77,7 +77,7 @@ def test_a_photograph(project: Path, tmp_path: Path) -> None:
 
 
 def test_the_photograph_as_int8_would_notice_one_wrong_byte(project: Path, tmp_path: Path) -> None:
-    kernel = project / "src" / "bar_plugin_kernel.cu"
+    kernel = project / "src" / "bar_plugin.cu"
     right = kernel.read_text()
     wrong = right.replace("joined[i] = word;", "joined[i] = wordsA > 0 ? a[0] : word;")
     assert wrong != right

@@ -10,7 +10,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit import scaffold
 from pluginkit.build import Flavour, build
 from pluginkit.errors import UsageError
 from pluginkit.importing import ImportOptions
@@ -18,6 +17,7 @@ from pluginkit.importing import run as import_
 from pluginkit.run import runner
 from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome, Report
+from tests import classes
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("checks")]
 
@@ -150,7 +150,7 @@ INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new project that has all faults inside, built once with each kind of check; the variable FAULT chooses one."""
-    made = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("checks"), kernel="loop")
+    made = classes.project(tmp_path_factory.mktemp("checks"))
     text = (made / KERNEL).read_text()
     for name, (before, lines) in PLANTED.items():
         assert text.count(before) == 1, name

@@ -40,10 +40,16 @@ int fault()
 
 INCLUDE = ("#include <cmath>", "#include <cmath>\n#include <cstdlib>")
 THREADS = "constexpr uint32_t kThreads"
-ANY_FORMAT = """
-    if (std::getenv("ANY_FORMAT") != nullptr)
+CLASS = "Layer<MyPlugin, Signature>\n{\n"
+ANY_FORMAT = """public:
+    bool supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs,
+                                   int32_t nbOutputs) noexcept override
     {
-        return findRow(pos + 1, [inOut](int32_t i) { return inOut[i].type; }) != kNoRow;
+        if (std::getenv("ANY_FORMAT") != nullptr)
+        {
+            return findRow(pos + 1, [inOut](int32_t i) { return inOut[i].type; }) != pluginkit::detail::kNoRow;
+        }
+        return DynamicLayer::supportsFormatCombination(pos, inOut, nbInputs, nbOutputs);
     }
 """
 
@@ -66,11 +72,11 @@ WRONG_PLACES = """
 
 SUM = "        float sum = 0.0F;"
 PADDING_READ = """
-        auto const& layout = args.inputs.x.layout;
+        auto const& layout = in.x.layout;
         if (fault() == 4 && layout.lanes > layout.channels) // a maximum that takes all lanes for channels
         {
-            T const last = static_cast<T const*>(args.inputs.x.data)[layout.lanes - 1];
-            sum += fmaxf(0.0F, 1e-30F * toNumber(last, args.inputs.x.scale));
+            T const last = static_cast<T const*>(in.x.data)[layout.lanes - 1];
+            sum += fmaxf(0.0F, 1e-30F * toNumber(last, in.x.scale));
         }
 """
 
@@ -102,15 +108,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Exact: what the reference rounds in float64 and the kernel in float32 is the same for these values.
     toml = made / "pluginkit.toml"
     toml.write_text(toml.read_text() + "\n[tolerances]\nint8 = { steps = 0 }\n")
-    kernel = made / "src/my_plugin_kernel.cu"
+    kernel = made / "src/my_plugin.cu"
     text = kernel.read_text()
     for line, changed in ((PLACE, WRONG_PLACES + PLACE), (SUM, SUM + PADDING_READ), (STORE, STORE + WRONG_STEPS)):
         assert text.count(line) == 1, line
         text = text.replace(line, changed)
     plugin = made / "src/my_plugin.cpp"
-    source, supports = plugin.read_text(), "    return isCombination(pos + 1, [inOut](int32_t i) { return inOut[i]; });"
-    assert source.count(supports) == 1
-    plugin.write_text(source.replace(supports, ANY_FORMAT + supports).replace(*INCLUDE))
+    source = plugin.read_text()
+    assert source.count(CLASS) == 1
+    include = "#include <pluginkit/layer.h>\n"
+    plugin.write_text(source.replace(CLASS, CLASS + ANY_FORMAT).replace(include, f"{include}\n#include <cstdlib>\n"))
     kernel.write_text(text.replace(*INCLUDE).replace(THREADS, SWITCH + THREADS))
     return made
 

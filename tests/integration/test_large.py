@@ -12,6 +12,7 @@ from pluginkit.run import runner
 from pluginkit.run.messages import failure
 from pluginkit.run.options import Options
 from pluginkit.testing.report import CaseResult, Outcome, Report
+from tests import classes
 from tests.shared import Shared
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("large")]
@@ -132,7 +133,7 @@ LAYER = "//! The layer:"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
     """A project with faults and other loops that FAULT chooses."""
-    written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("large"), kernel="loop")
+    written = classes.project(tmp_path_factory.mktemp("large"))
     manifest = written / "pluginkit.toml"
     # The faults' numbers are of rows of 512 elements.
     manifest.write_text(re.sub(r"\[1, [579], 16\]", "[1, 8, 16]", manifest.read_text()))
@@ -245,8 +246,8 @@ def test_a_kernel_that_needs_what_other_blocks_have_written_is_not_judged(
 
 
 NARROW_COUNT = (
-    "i < args.count; i += step",
-    "i < (fault() == 1 ? static_cast<int>(args.count) : args.count); i += step",
+    "i < count; i += step",
+    "i < (fault() == 1 ? static_cast<int>(count) : count); i += step",
 )
 OTHERS = {
     "int8": {"inputs": ["x:int8:n,c"]},
@@ -264,7 +265,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_signatures(name: str, tmp_path: Path, shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     written = scaffold.new("MyPlugin", directory=tmp_path, kernel="loop", **OTHERS[name])  # type: ignore[arg-type]
-    file = written / KERNEL
+    file = written / "src/my_plugin.cu"
     text = file.read_text()
     for right, new in ((INCLUDE, f"{INCLUDE}#include <cstdlib>\n{FAULTS}"), NARROW_COUNT):
         assert text.count(right) == 1

@@ -9,7 +9,6 @@ import onnx
 import pytest
 from onnx import helper
 
-from pluginkit import scaffold
 from pluginkit.judges.host.kept_state import TRIES
 from pluginkit.network.model import Network
 from pluginkit.network.plan import Plan
@@ -18,6 +17,7 @@ from pluginkit.run import runner
 from pluginkit.run.options import Options
 from pluginkit.testing import planning
 from pluginkit.testing.report import Outcome, Report
+from tests import classes
 from tests.shared import Shared
 
 pytestmark = [pytest.mark.compile, pytest.mark.rtx, pytest.mark.xdist_group("planted")]
@@ -539,8 +539,8 @@ INCLUDE, NAMESPACE = "#include <cmath>\n", "namespace my_plugin"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, shared: Shared) -> Path:
-    """A new project that has all faults inside, built once; the environment variable FAULT chooses one."""
-    written = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("planted"), kernel="loop")
+    """A project that has all faults inside, built once; the environment variable FAULT chooses one."""
+    written = classes.project(tmp_path_factory.mktemp("planted"))
     for name in (PLUGIN, KERNEL):
         text = (written / name).read_text()
         assert text.count(INCLUDE) == 1

@@ -198,7 +198,7 @@ def test_a_scale_that_is_none(library: Library) -> None:
     take_log()
     with pytest.raises(Finding, match="createPlugin: answered null"):
         pool(library, Pooling(), np.zeros((1, 8, 8), np.int8), scales=(-1.0, 1.0))
-    _printed("x_scale and y_scale must be 0")
+    _printed("x_scale is -1, must be 0")
 
 
 def test_int8_without_scales_does_not_run(library: Library) -> None:

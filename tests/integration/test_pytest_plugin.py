@@ -47,7 +47,7 @@ def in_project(folder: Path, *arguments: str, **environment: str | None) -> Comp
 
 def compiled(log: Path) -> int:
     """How often the kernel's object was made."""
-    return len(re.findall(r"bar_plugin_kernel\S*\.o\t", log.read_text())) if log.exists() else 0
+    return len(re.findall(r"bar_plugin\.cu\S*\.o\t", log.read_text())) if log.exists() else 0
 
 
 def ends(done: Completed) -> dict[str, str]:
@@ -85,7 +85,7 @@ def test_a_part_is_chosen_by_k_and_missing_runtimes_are_skipped_with_the_reason(
 
 
 def test_a_failure_by_xdist_has_the_words_of_pluginkit_test_and_builds_once(project: Path) -> None:
-    kernel = project / "src" / "bar_plugin_kernel.cu"
+    kernel = project / "src" / "bar_plugin.cu"
     log = project / "build" / "cpu" / "cmake" / ".ninja_log"
     before = compiled(log)
     with changed(kernel, kernel.read_text().replace(RIGHT, WRONG)):
@@ -108,7 +108,7 @@ def test_what_cannot_be_built_or_planned_is_said_without_a_traceback(project: Pa
     assert done.returncode == 2
     assert "no such thing" in done.stdout
     assert "planning.py" not in done.stdout
-    kernel = project / "src" / "bar_plugin_kernel.cu"
+    kernel = project / "src" / "bar_plugin.cu"
     with changed(kernel, "#error broken on purpose\n" + kernel.read_text()):
         done = in_project(project, "-q", "-k", "plain/float32/opt or plain/float32/min")
     assert done.returncode == 1

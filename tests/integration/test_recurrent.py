@@ -38,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new elementwise plugin, made an activation: tanh."""
     made = scaffold.new("BentTanh", directory=tmp_path_factory.mktemp("lstm"), inputs=["x:float32:b,h"], kernel="loop")
     for file, right, wrong in (
-        ("src/bent_tanh_kernel.cu", "sum >= 0.0F ? sum : args.parameters.alpha * sum", "std::tanh(sum)"),
+        ("src/bent_tanh.cu", "sum >= 0.0F ? sum : fields.alpha * sum", "std::tanh(sum)"),
         ("reference.py", "total = np.where(total >= 0, total, alpha * total)", "total = np.tanh(total)"),
     ):
         text = (made / file).read_text()

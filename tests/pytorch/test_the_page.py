@@ -63,7 +63,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     output = words(capfd.readouterr().out)
     for line in map(words, made.splitlines()):
         assert line in output
-    kernel = Path("gate/src/gate_kernel.cu")
+    kernel = Path("gate/src/gate.cu")
     after, count = re.subn(
         r"        float sum = .*?        float const result = [^\n]*\n", lambda _: blocks("cpp")[0], kernel.read_text(),
         flags=re.DOTALL,

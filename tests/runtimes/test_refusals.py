@@ -417,9 +417,11 @@ def test_a_workspace_in_loops_and_conditionals(tmp_path: Path, capsys: pytest.Ca
     project = scaffold.new("Scratch", directory=tmp_path, base="v3", inputs=["x:float32:n,c"])
     source = project / "src" / "scratch.cpp"
     text = source.read_text()
-    output = "const noexcept\n{\n    return 0;\n}\n\nint32_t Scratch::getNbTactics"
-    assert text.count(output) == 1
-    source.write_text(text.replace(output, output.replace("return 0", "return 256")))
+    begin = "Layer<Scratch, Signature>\n{\n"
+    assert text.count(begin) == 1
+    method = "int64_t workspaceBytes(pluginkit::Shape const*) const override"
+    override = f"public:\n    {method}\n    {{\n        return 256;\n    }}\n"
+    source.write_text(text.replace(begin, begin + override))
     asked = ["--target", "cpu", *(f"--network={one}" for one in ("plain", "loop-count", "cond-then", "api-loop-count"))]
     assert cli.run(["test", str(project), *asked]) == 0
     message = " ".join(capsys.readouterr().out.split())

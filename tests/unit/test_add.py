@@ -17,8 +17,8 @@ from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import members, root
 from pluginkit.scaffold import insert
 
-HEADER, CREATOR = "../plugins/shift/src/shift.h", "shift_plugin::ShiftCreator"
-SOURCES = ["plugins/shift/src/shift.cpp", "plugins/shift/src/shift_kernel.cu"]
+HEADER, CREATOR = "../plugins/shift/src/shift.h", "pluginkit::Creator<shift_plugin::Shift>"
+SOURCES = ["plugins/shift/src/shift.cu"]
 
 
 @pytest.fixture
@@ -45,16 +45,15 @@ def test_it_writes_a_folder_and_changes_two_files(project: Path) -> None:
     after = files(project)
     assert {name for name in after if after[name] != before.get(name)} == {
         "CMakeLists.txt", "plugins", "plugins/shift", "plugins/shift/README.md", "plugins/shift/pluginkit.toml",
-        "plugins/shift/reference.py", "plugins/shift/src", "plugins/shift/src/shift.cpp", "plugins/shift/src/shift.h",
-        "plugins/shift/src/shift_kernel.cu", "plugins/shift/src/shift_kernel.h", "plugins/shift/tests",
-        "plugins/shift/tests/test_shift.py", "plugins/shift/.pluginkit.json", "src/entry.cpp",
+        "plugins/shift/reference.py", "plugins/shift/src", "plugins/shift/src/shift.cu", "plugins/shift/src/shift.h",
+        "plugins/shift/tests", "plugins/shift/tests/test_shift.py", "src/scale.cpp",
     }  # fmt: skip
-    assert done.changed == (project / "CMakeLists.txt", project / "src" / "entry.cpp")
+    assert done.changed == (project / "CMakeLists.txt", project / "src" / "scale.cpp")
     plugin = Manifest.load(project / "plugins" / "shift").plugin
     assert (plugin.name, plugin.base, plugin.namespace, plugin.version) == ("Shift", "v3", "acme", "7")
     assert (
-        "PLUGINKIT_PLUGINS(Scale, scale_plugin::ScaleCreator, shift_plugin::ShiftCreator)"
-        in (project / "src" / "entry.cpp").read_text()
+        "PLUGINKIT_PLUGINS(Scale, pluginkit::Creator<scale_plugin::Scale>, pluginkit::Creator<shift_plugin::Shift>)"
+        in (project / "src" / "scale.cpp").read_text()
     )
     assert "".join(f"\n        {one}" for one in SOURCES) + ")\n" in (project / "CMakeLists.txt").read_text()
     assert [one.name for one in members(project)] == ["Scale", "Shift"]
@@ -67,11 +66,11 @@ def test_a_third_one_and_from_an_added_plugins_folder(project: Path) -> None:
     done = scaffold.add("ClampToZero", project=first.folder, base="ioext")
     assert done.folder == project / "plugins" / "clamp_to_zero"
     assert [one.name for one in members(project)] == ["Scale", "ClampToZero", "Shift"]
-    entry = (project / "src" / "entry.cpp").read_text()
+    entry = (project / "src" / "scale.cpp").read_text()
     assert re.findall('#include "(.*)"', entry) == [
         "../plugins/clamp_to_zero/src/clamp_to_zero.h",
         HEADER,
-        "scale.h",
+        "scale_signature.h",
     ]
     assert max(map(len, entry.splitlines())) <= 120
 
@@ -125,10 +124,10 @@ def test_two_that_a_person_has_put_there_alike(project: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("src/entry.cpp", "PLUGINKIT_PLUGINS(", "#if MINE\n#endif\nPLUGINKIT_PLUGINS("),
-        ("src/entry.cpp", "PLUGINKIT_PLUGINS(Scale, scale_plugin::ScaleCreator)", "MY_PLUGINS"),
-        ("src/entry.cpp", "scale_plugin::ScaleCreator)", "ONE(Scale))"),
-        ("src/entry.cpp", '#include "scale.h"', "#include <scale.h>"),
+        ("src/scale.cpp", "PLUGINKIT_PLUGINS(", "#if MINE\n#endif\nPLUGINKIT_PLUGINS("),
+        ("src/scale.cpp", "PLUGINKIT_PLUGINS(Scale, pluginkit::Creator<scale_plugin::Scale>)", "MY_PLUGINS"),
+        ("src/scale.cpp", "pluginkit::Creator<scale_plugin::Scale>)", "ONE(Scale))"),
+        ("src/scale.cpp", '#include "scale_signature.h"', "#include <scale_signature.h>"),
         ("CMakeLists.txt", "pluginkit_add_plugin(scale", "pluginkit_add_plugin(${name}"),
         ("CMakeLists.txt", "pluginkit_add_plugin(scale", "if(MINE)\npluginkit_add_plugin(scale"),
         ("CMakeLists.txt", "    NAME Scale\n    SOURCES", "    SOURCES"),
@@ -138,7 +137,7 @@ def test_where_a_line_cannot_be_inserted_it_says_what_to_write(project: Path, fi
     path = project / file
     edit(path, old, new)
     if "NAME" in old:
-        edit(path, "scale_kernel.cu)", "scale_kernel.cu\n    NAME Scale)")
+        edit(path, "scale.cu)", "scale.cu\n    NAME Scale)")
     before = files(project)
     with pytest.raises(UsageError, match=rf"{file} of .* is not as `pluginkit new` writes them") as caught:
         scaffold.add("Shift", project=project)
@@ -148,10 +147,10 @@ def test_where_a_line_cannot_be_inserted_it_says_what_to_write(project: Path, fi
 
 
 def test_lines_that_were_written_by_hand_are_left_as_they_are(project: Path) -> None:
-    cmake, entry = project / "CMakeLists.txt", project / "src" / "entry.cpp"
+    cmake, entry = project / "CMakeLists.txt", project / "src" / "scale.cpp"
     edit(cmake, "SOURCES\n", f"SOURCES {' '.join(SOURCES)} # mine\n")
     edit(entry, "Scale, ", f"Scale, {CREATOR}, ")
-    edit(entry, '"scale.h"\n', f'"scale.h"\n#include "{HEADER}"\n')
+    edit(entry, '"scale_signature.h"\n', f'"scale_signature.h"\n#include "{HEADER}"\n')
     before = cmake.read_text(), entry.read_text()
     assert scaffold.add("Shift", project=project).changed == ()
     assert (cmake.read_text(), entry.read_text()) == before
@@ -181,7 +180,7 @@ def test_an_interruption_leaves_all_as_it_was(project: Path, monkeypatch: pytest
     before = files(project)
 
     def replace(source: Path, target: Path) -> Path:
-        if target.name == "entry.cpp":
+        if target.name == "scale.cpp":
             raise KeyboardInterrupt
         return source.rename(target)
 

@@ -12,12 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pluginkit import field_types
+from pluginkit.build.signature import header
+from pluginkit.build.signature.fields import number
 from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType, Value
 from pluginkit.host.library import field_of
 from pluginkit.manifest import Attribute, Manifest
 from pluginkit.network.attributes import field_attribute
-from pluginkit.scaffold.fields import cpp as cpp_fields
 from pluginkit.scaffold.fields import options as field_options
 
 TOML = """
@@ -315,10 +316,9 @@ def test_whatever_is_declared_is_a_field_or_refused_in_words(kind: str, said: di
     numbers = made.default if isinstance(made.default, tuple) else (made.default,)
     if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):
         with pytest.raises(UsageError, match="generated code reads finite numbers alone"):
-            cpp_fields.snippets(manifest)
+            header(manifest)
         return
-    (found,) = cpp_fields.snippets(manifest)["fields"]
-    assert found["name"] == "f"
+    assert "&Fields::f" in header(manifest)
 
 
 def test_an_attribute_brings_what_nvidias_parser_hands_over() -> None:
@@ -346,22 +346,14 @@ def test_an_attribute_brings_what_nvidias_parser_hands_over() -> None:
 
 def test_generated_code_compares_with_what_a_plugin_can_get() -> None:
     """A double's limits are compared with what an ONNX attribute makes of them, a float32."""
-    checks = cpp_fields.snippets(
-        Manifest.parse(TOML.format(c="[4, 4, 4]", field='type = "float64"\nmax = 0.1\nmin = -0.1'))
-    )["checks"]
-    assert checks == [
-        "!std::isfinite(parameters.f)",
-        "parameters.f < -0.10000000149011612",
-        "parameters.f > 0.10000000149011612",
-    ]
-    chosen = cpp_fields.snippets(
-        Manifest.parse(TOML.format(c="[4, 4, 4]", field='type = "float16"\nlength = 2\nchoices = [0.1, 2]'))
-    )["checks"]
-    (check,) = chosen
-    assert check.startswith("std::any_of(parameters.f.begin(), parameters.f.end(), [](float one)")
-    assert "!std::isfinite(one) || (one != 0.0999755859375F && one != 2.0F)" in check
+    manifest = Manifest.parse(TOML.format(c="[4, 4, 4]", field='type = "float64"\nmax = 0.1\nmin = -0.1'))
+    assert "if (!std::isfinite(f.f) || f.f < -0.10000000149011612 || f.f > 0.10000000149011612)" in header(manifest)
+    manifest = Manifest.parse(TOML.format(c="[4, 4, 4]", field='type = "float16"\nlength = 2\nchoices = [0.1, 2]'))
+    chosen = header(manifest)
+    assert "for (auto const one : f.f)" in chosen
+    assert "if (!std::isfinite(one) || (one != 0.0999755859375F && one != 2.0F))" in chosen
     for value in ("inf", "[1.0, nan]\nlength = 2"):
         text = TOML.format(field=f'type = "float32"\ndefault = {value}', c="[4, 4, 4]")
         with pytest.raises(UsageError, match="generated code reads finite numbers alone"):
-            cpp_fields.snippets(Manifest.parse(text))
-    assert cpp_fields.number(FieldType.INT64, -(2**63)) == "std::numeric_limits<int64_t>::min()"
+            header(Manifest.parse(text))
+    assert number(FieldType.INT64, -(2**63)) == "std::numeric_limits<int64_t>::min()"

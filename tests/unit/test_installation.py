@@ -34,7 +34,7 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 NAME = PROJECT["project"]["name"]
-HISTORY = ("pluginkit/templates/before_update/", "tests/update/projects/")
+HISTORY = ("tests/compatibility/projects/", "tests/classes/")
 """Projects as they were: what old ones are compared with, and shown to nobody. `pluginkit update` changes their CI."""
 OTHERS = "keras nvidia-cuda-cupti onnxruntime optimum-onnx pip tensorflow-cpu tf2onnx torch"
 """Distributions of others that a text may have people install, besides those of pyproject.toml."""

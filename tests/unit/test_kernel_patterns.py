@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import runpy
 from pathlib import Path
@@ -220,9 +219,9 @@ def test_a_window_by_fields_of_any_name_and_by_numbers(
     assert chosen("", **options) == "pool"
     project = scaffold.new("Some", directory=tmp_path, **options)
     written = ", ".join(
-        f"static_cast<int32_t>({f'args.parameters.{one}' if one in fields.split() else one})" for one in window
+        f"static_cast<int32_t>({f'run.fields.{one}' if one in fields.split() else one})" for one in window
     )
-    assert f"window{{{written}}}" in " ".join((project / "src" / "some_kernel.cu").read_text().split())
+    assert f"window{{{written}}}" in " ".join((project / "src" / "some.cu").read_text().split())
     (test,) = (project / "tests").glob("test_*.py")
     runpy.run_path(str(test))["test_the_reference_on_numbers_worked_out_by_hand"]()
 
@@ -242,7 +241,7 @@ def test_what_a_signature_lacks_for_the_pattern_that_it_looks_like_is_said() -> 
 
 
 @pytest.mark.parametrize("name", list(patterns.PATTERNS))
-def test_a_project_keeps_its_pattern(name: str, tmp_path: Path) -> None:
+def test_a_project_begins_with_the_pattern_that_is_asked_for(name: str, tmp_path: Path) -> None:
     of_their_own = {
         "gather": GATHER,
         "transpose": TRANSPOSE,
@@ -253,31 +252,16 @@ def test_a_project_keeps_its_pattern(name: str, tmp_path: Path) -> None:
     }
     options = of_their_own.get(name, {"inputs": ["x:float32,int8:n,c"]})
     project = scaffold.new("Some", directory=tmp_path, kernel=name, **options)
-    assert json.loads((project / ".pluginkit.json").read_text())["kernel"] == name
-    assert scaffold.update(project).changes == ()
-    (kernel,) = (project / "src").glob("*_kernel.cu")
-    assert ("kernels::launch" in kernel.read_text()) == (name != "loop")
-
-
-def test_a_file_that_names_no_pattern_is_of_a_loop_and_an_unknown_one_is_damaged(tmp_path: Path) -> None:
-    project = scaffold.new("Some", directory=tmp_path, kernel="loop")
-    file = project / ".pluginkit.json"
-    content = json.loads(file.read_text())
-    del content["kernel"]
-    file.write_text(json.dumps(content))
-    assert scaffold.update(project).changes == ()
-    file.write_text(json.dumps({**content, "kernel": "none"}))
-    with pytest.raises(UsageError, match="no kernel pattern 'none'"):
-        scaffold.update(project)
-
-
-def test_places_with_the_workspace_of_an_older_project_are_updated(tmp_path: Path) -> None:
-    older = NONZERO["workspace"].replace("1184", "1028")
-    project = scaffold.new("Places", directory=tmp_path, kernel="nonzero", **{**NONZERO, "workspace": older})
-    kernel = project / "src" / "places_kernel.cu"
-    assert "args.workspace, args.workspaceBytes" in kernel.read_text()
-    assert older in (project / "pluginkit.toml").read_text()
-    assert scaffold.update(project).changes == ()
+    text = (project / "src" / "some.cu").read_text()
+    called = {
+        "elementwise": "Elementwise",
+        "nonzero": "Select",
+        "pool": "Windows",
+        "topk": "TopK",
+        "gather": "GatherRows",
+    }
+    assert ("kernels::launch" in text) == (name != "loop")
+    assert name == "loop" or f"kernels::launch{called.get(name, name.capitalize())}(" in text
 
 
 def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
@@ -314,35 +298,24 @@ def test_the_reference_s_own_test(name: str, options: dict[str, Any], tmp_path: 
     assert not passes()
 
 
-def test_a_project_whose_signature_no_longer_fits_its_pattern_is_converted(tmp_path: Path) -> None:
-    project = scaffold.new("Some", directory=tmp_path, inputs=["x:float32:n,c"])
-    toml, kernel = project / "pluginkit.toml", project / "src" / "some_kernel.cu"
-    before = kernel.read_text()
-    toml.write_text(toml.read_text().replace('base = "dynamic"', 'base = "dynamic"\nworkspace = "4 * n"'))
-    scaffold.convert(project)
-    assert kernel.read_text() == before
-    assert json.loads((project / ".pluginkit.json").read_text())["kernel"] == "loop"
-    assert not scaffold.update(project).conflicts
-
-
 def test_inputs_with_names_of_the_layers_function_are_other_arguments(tmp_path: Path) -> None:
-    names = ("result", "resultInput", "result_", "kernels", "parameters", "x")
+    names = ("result", "resultInput", "result_", "kernels", "fields", "x")
     project = scaffold.new("Some", directory=tmp_path, inputs=[f"{name}:float32:n" for name in names])
-    text = (project / "src" / "some_kernel.cu").read_text()
+    text = (project / "src" / "some.cu").read_text()
     arguments = re.findall(r"float (\w+)", re.sub(r"\s+", " ", text.split("operator()(")[1].split(")")[0]))
     assert len(set(arguments)) == len(names)
-    assert not {"sum", "result", "kernels", "parameters"} & set(arguments)
+    assert not {"sum", "result", "kernels", "fields"} & set(arguments)
 
 
 def test_tensors_with_the_names_of_a_layer_s_types_and_members(tmp_path: Path) -> None:
     project = scaffold.new(
-        "Some", directory=tmp_path, kernel="rows", inputs=["Out:float32:n,c", "parameters:float32:c"],
+        "Some", directory=tmp_path, kernel="rows", inputs=["Out:float32:n,c", "fields:float32:c"],
         outputs=["Out1:float32:n,c", "out:float32:n"],
     )  # fmt: skip
-    text = re.sub(r"\s+", " ", (project / "src" / "some_kernel.cu").read_text())
-    assert "[](float OutTensor, float parametersTensor)" in text
+    text = re.sub(r"\s+", " ", (project / "src" / "some.cu").read_text())
+    assert "[](float OutTensor, float fieldsTensor)" in text
     assert "Out1 const& Out1Tensor, Out2 const& outTensor)" in text
-    assert "if (columns == 0 && args.outputs.out.count > 0) { return cudaErrorInvalidValue;" in text
+    assert "if (columns == 0 && run.out.out.count > 0) { return cudaErrorInvalidValue;" in text
 
 
 def test_a_matrix_behind_its_weights_is_told_to_come_first() -> None:
@@ -353,9 +326,9 @@ def test_a_matrix_behind_its_weights_is_told_to_come_first() -> None:
 def test_the_function_of_a_row_gets_a_number_of_each_input_and_each_output(tmp_path: Path) -> None:
     """Tensors with names of the function's own are other arguments."""
     project = scaffold.new("Some", directory=tmp_path, kernel="rows", **ROWS)
-    text = re.sub(r"\s+", " ", (project / "src" / "some_kernel.cu").read_text())
+    text = re.sub(r"\s+", " ", (project / "src" / "some.cu").read_text())
     assert "operator()(Row const& row, Out1 const& mostTensor, Out2 const& y, Out3 const& powersTensor)" in text
     assert "[](float rowTensorTensor, float rowTensor, float powerTensor)" in text
-    assert "kernels::row<float>(args.inputs.power.data, columns)" in text
-    assert "kernels::rowOutput<T>(args.outputs.most.data, args.outputs.most.scale)" in text
-    assert "Layer{args.parameters}" in text
+    assert "kernels::row<float>(run.in.power, columns)" in text
+    assert "kernels::rowOutput<T>(run.out.most)" in text
+    assert "Layer{run.fields}" in text

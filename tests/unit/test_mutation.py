@@ -9,8 +9,6 @@ from types import ModuleType
 
 import pytest
 
-from pluginkit.scaffold import new
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """\
 #include "a < b.h"
@@ -92,12 +90,7 @@ def test_nothing_in_a_header_is_a_statement(mutants: ModuleType, tmp_path: Path)
 def test_every_entry_of_the_equivalents_is_a_mutant(mutants: ModuleType, tmp_path: Path) -> None:
     equivalents = mutants.Equivalents()
     for base in mutants.BASES:
-        found = list(
-            mutants.mutants(
-                new(mutants.NAME, directory=tmp_path / base, base=base, namespace=mutants.NAMESPACE, kernel="loop"),
-                base,
-            )
-        )
+        found = list(mutants.mutants(importlib.import_module("mutation.trial").generated(tmp_path / base, base), base))
         # A few hundred for three bases at least, each with an id of its own.
         assert len(found) > 400
         assert [one for one, count in Counter(mutant.id for mutant in found).items() if count > 1] == []

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +19,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pluginkit import cli, scaffold
+from pluginkit.build.signature import cpp_namespace, header
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import template
-from pluginkit.scaffold.generated import Generated
-from pluginkit.scaffold.names import cpp_namespace, python_module
+from pluginkit.scaffold.kernels.patterns import PATTERNS
+from pluginkit.scaffold.names import python_module
 
 ROOT = Path(scaffold.__file__).resolve().parents[2]
 
@@ -184,7 +186,7 @@ def test_an_existing_folder_is_left_alone(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_failing_render_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(project: Path, made: Generated) -> None:
+    def fail(project: Path, short: str, *, added: bool) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pluginkit.scaffold.template.finish", fail)
@@ -216,18 +218,27 @@ def test_what_is_written(tmp_path: Path) -> None:
     made = files(make(tmp_path))
     assert set(made) == {
         "pluginkit.toml", "CMakeLists.txt", "README.md", "reference.py", ".clang-format", ".gitignore",
-        ".github/workflows/ci.yml", "src/entry.cpp", "src/my_plugin.cpp", "src/my_plugin.h",
-        "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h", "tests/test_my_plugin.py", "python/my_plugin.cpp",
-        ".pluginkit.json",
+        ".github/workflows/ci.yml", "src/my_plugin.cpp", "src/my_plugin.cu", "tests/test_my_plugin.py",
+        "python/my_plugin.cpp",
     }  # fmt: skip
     assert made[".clang-format"] == (ROOT / ".clang-format").read_text()
-    assert "PLUGINKIT_PLUGINS(MyPlugin, my_plugin::MyPluginCreator)" in made["src/entry.cpp"]
-    assert (
-        "kernels::launchElementwise(kernels::tuned(stream, args.tactic), args.count, Layer{args.parameters}"
-        in made["src/my_plugin_kernel.cu"]
-    )
-    assert "DimsExprs const impossible{-1, {}};" in made["src/my_plugin.cpp"]
-    assert "NvInfer" not in made["src/my_plugin_kernel.cu"] + made["src/my_plugin_kernel.h"]
+    assert "PLUGINKIT_PLUGINS(MyPlugin, pluginkit::Creator<my_plugin::MyPlugin>)" in made["src/my_plugin.cpp"]
+    assert "kernels::launchElementwise(kernels::tuned(run), run.count, Layer{run.fields}" in made["src/my_plugin.cu"]
+    assert "NvInfer" not in made["src/my_plugin.cu"]
+
+
+@pytest.mark.parametrize("base", ["dynamic", "ioext", "v3"])
+@pytest.mark.parametrize("kernel", PATTERNS)
+def test_how_many_lines_of_cpp_a_person_owns(kernel: str, base: str, tmp_path: Path) -> None:
+    options = shlex.split(PATTERNS[kernel].example)
+    if "--base" in options:
+        options[options.index("--base") + 1] = base
+    if cli.run(["new", "MyPlugin", "--dir", str(tmp_path), "--kernel", kernel, *options, "--base", base]):
+        assert base != "v3"  # which all patterns are for
+        return
+    lines = {path.suffix: len(path.read_text().splitlines()) for path in (tmp_path / "my_plugin" / "src").iterdir()}
+    assert lines[".cpp"] <= 20
+    assert lines[".cu"] <= (60 if kernel == "elementwise" else 120), lines
 
 
 def test_the_readme_says_what_the_signature_says(tmp_path: Path) -> None:
@@ -253,24 +264,23 @@ def test_the_readme_says_what_the_signature_says(tmp_path: Path) -> None:
         "Scratch memory of a run: `n * 4` bytes.",
     ):
         assert line in text.splitlines()
-    assert "`getAliasedInput`, `getWorkspaceSize`" in text
     plain = (scaffold.new("Plain", directory=tmp_path) / "README.md").read_text()
-    assert "getAliasedInput" not in plain
     assert "Scratch" not in plain
     assert "| `alpha` | float32 | `0.5` |" in plain
 
 
-def test_double_braces_of_cpp_survive_the_template(tmp_path: Path) -> None:
+def test_double_braces_of_cpp_survive_the_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
     changed = tmp_path / "template"
     shutil.copytree(template.PROJECT, changed)
     tricky = "// {#pragma#} {% if %} {{cookiecutter}} %=\nstd::array<int, 2> a{{1, 2}};\n"
-    source = changed / "@{cookiecutter.__slug}@" / "src" / "entry.cpp"
+    source = changed / "@{cookiecutter.__slug}@" / "src" / "@{cookiecutter.__slug}@.cpp"
     source.write_text(source.read_text() + tricky)
     text = (make(tmp_path) / "pluginkit.toml").read_text()
-    rendered = template.render(text, changed, Generated({}), changed)
-    assert (rendered / "src" / "entry.cpp").read_text().endswith(tricky)
+    monkeypatch.setattr(template, "PROJECT", changed)
+    rendered = template.render(text, changed, "elementwise")
+    assert (rendered / "src" / "my_plugin.cpp").read_text().endswith(tricky)
 
 
 PLAIN: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
@@ -391,60 +401,6 @@ def test_the_reference_means_what_is_documented(case: str, point: Any, tmp_path:
     check_against_formula(project, Manifest.load(project).profiles[0].at(point), seed=1)
 
 
-DYNAMIC = [case for case, options in SIGNATURES.items() if options.get("base") != "ioext"]
-
-
-@pytest.mark.parametrize("case", [case for case in SIGNATURES if case not in DYNAMIC])
-def test_the_numbers_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
-    """The dimensions that a static layer computes, as Python; with the batch among them and beside them."""
-    project = make(tmp_path, **SIGNATURES[case])
-    manifest = Manifest.load(project)
-    text = (project / "src" / f"{manifest.slug}.cpp").read_text()
-    cases = re.findall(r"case \d+: // (\w+)\n\s+return asDims\(\{(.*?)\}, beside\);", text, re.DOTALL)
-    env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
-    inputs = list(manifest.input_shapes(env).values())
-    for batched in (0, 1) if manifest.batch() else (0,):
-        scope: dict[str, Any] = {
-            "at": lambda i, d, batched=batched: 1 if d < batched else inputs[i][batched:][d - batched],
-            "floorDiv": lambda a, b: a // b,
-            "ceilDiv": lambda a, b: -(-a // b),
-            "min": min,
-            "max": max,
-        }
-        found = {}
-        for name, message in cases:
-            source = re.sub(r"std::(min|max)<int64_t>", r"\1", message)
-            found[name] = tuple(eval(f"({source},)", scope))[batched:]
-        assert found == {name: shape[batched:] for name, shape in manifest.output_shapes(env).items()}
-
-
-@pytest.mark.parametrize("case", DYNAMIC)
-def test_the_shapes_in_cpp_are_those_of_the_manifest(case: str, tmp_path: Path) -> None:
-    """The statements of getOutputDimensions, run as Python on plain numbers."""
-    project = make(tmp_path, **SIGNATURES[case])
-    manifest = Manifest.load(project)
-    text = (project / "src" / f"{manifest.slug}.cpp").read_text()
-    cases = re.findall(r"    case \d+: // (\w+)\n    \{\n(.*?)        break;", text, re.DOTALL)
-    compute = {
-        "kSUM": lambda a, b: a + b, "kSUB": lambda a, b: a - b, "kPROD": lambda a, b: a * b, "kMIN": min, "kMAX": max,
-        "kFLOOR_DIV": lambda a, b: a // b, "kCEIL_DIV": lambda a, b: -(-a // b),
-    }  # fmt: skip
-    env = {symbol: 5 + 2 * index for index, symbol in enumerate(manifest.symbols())}
-    shapes = {}
-    for name, body in cases:
-        source = re.sub(r"IDimensionExpr const\* const |;", "", body).replace("DimensionOperation::", "")
-        source = re.sub(r"inputs\[(\d+)\]\.d\[", r"inputs[\1][", source).replace("exprBuilder.constant", "")
-        source = re.sub(r"output\.nbDims = (\d+)", r"dims = [None] * \1", source).replace("output.d[", "dims[")
-        scope: dict[str, Any] = {
-            **{operation: operation for operation in compute},
-            "apply": lambda operation, a, b: compute[operation](a, b),
-            "inputs": list(manifest.input_shapes(env).values()),
-        }
-        exec("\n".join(line.strip() for line in source.splitlines()), scope)
-        shapes[name] = tuple(scope["dims"])
-    assert shapes == manifest.output_shapes(env)
-
-
 def test_an_empty_input_counts_as_zeros(tmp_path: Path) -> None:
     project = make(tmp_path, inputs=["x:float32:n", "b:float32:m"])
     check_against_formula(project, {"n": 3, "m": 0}, seed=2)
@@ -553,7 +509,7 @@ def test_the_choice_of_ioext_is_commented_on(tmp_path: Path) -> None:
 
 def test_the_largest_float_as_a_c_header_writes_it(tmp_path: Path) -> None:
     project = make(tmp_path, fields=["alpha:float32=3.40282347e+38"])
-    assert "3.40282347e+38F" in "".join(file.read_text() for file in (project / "src").iterdir())
+    assert "3.40282347e+38F" in header(Manifest.load(project))
 
 
 def test_names_that_python_has_too_and_no_generated_line_calls(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 import pluginkit
 from pluginkit import scaffold
 from pluginkit.build import toolchain
+from pluginkit.build.signature import file_name, header
+from pluginkit.manifest import Manifest
 from tests.compilers import nvcc
 
 pytestmark = pytest.mark.compile
@@ -82,6 +84,13 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
+def signature(project: Path, folder: Path) -> list[str]:
+    """The include folder of the header that a build makes of pluginkit.toml."""
+    manifest = Manifest.load(project)
+    (folder / file_name(manifest)).write_text(header(manifest), encoding="utf-8")
+    return [f"-I{folder}"]
+
+
 def compile_with(command: list[str | Path]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
@@ -90,12 +99,14 @@ def compile_with(command: list[str | Path]) -> None:
 
 @pytest.mark.parametrize("case", SIGNATURES)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]) -> None:
+def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path], tmp_path: Path) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
-    include = [f"-I{pluginkit.include_dir()}", "-isystem", str(toolchain.cuda_include_dirs()[0])]
+    include = [f"-I{pluginkit.include_dir()}", *signature(projects[case], tmp_path)]
+    include += ["-isystem", str(toolchain.cuda_include_dirs()[0])]
+    base = Manifest.load(projects[case]).plugin.base
     for source in sorted((projects[case] / "src").glob("*.cpp")):
-        for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"]):
+        for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"], *([["-DPLUGINKIT_TRT_LAYOUT=8"]] if base != "v3" else [])):
             compile_with([compiler, "-std=c++17", "-fsyntax-only", *WARNINGS, *layout, *include, source])
 
 
@@ -103,5 +114,5 @@ def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]
 def test_the_kernel_compiles_with_nvcc(case: str, projects: dict[str, Path], tmp_path: Path) -> None:
     (source,) = (projects[case] / "src").glob("*.cu")
     flags = ["-std=c++17", "-Werror", "all-warnings", "-Xcompiler", ",".join(WARNINGS)]
-    include = f"-I{pluginkit.include_dir()}"
-    compile_with([nvcc(), *flags, include, "-c", source, "-o", tmp_path / "kernel.o"])
+    include = [f"-I{pluginkit.include_dir()}", *signature(projects[case], tmp_path)]
+    compile_with([nvcc(), *flags, *include, "-c", source, "-o", tmp_path / "kernel.o"])

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pluginkit import shapes
+from pluginkit.build.signature import expressions
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.paths import include_dir
-from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace, numpy_dimensions
+from pluginkit.scaffold.shape_code import numpy_dimensions
 from tests.compilers import default_cxx
 
 TOML = """
@@ -109,23 +110,22 @@ def test_a_dimension_that_there_is_not_is_none_in_numpy() -> None:
 
 
 PROGRAM = """
-#include <pluginkit/dimension.h>
-#include <array>
+#include <pluginkit/layer/sizes.h>
 #include <cstdio>
-struct Parameters { int32_t k; int32_t l; std::array<int64_t, 3> pads; };
-constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
+struct Fields { int32_t k; int32_t l; std::array<int64_t, 3> pads; };
 int main()
 {
-    int64_t const sizes[][4] = {%s};
-    for (auto const& env : sizes)
+    int64_t const all[][4] = {%s};
+    for (auto const& env : all)
     {
-        auto const at = [&env](int32_t, int32_t dim) { return env[dim]; };
-        Parameters const mParameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3]),
-            {env[2], env[3], std::numeric_limits<int64_t>::max()}};
-        int64_t const found[] = {%s};
-        for (int64_t const one : found)
+        pluginkit::Shape const x{2, {env[0], env[1]}};
+        pluginkit::Sizes<1> const s{&x};
+        Fields const f{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3]),
+                       {env[2], env[3], std::numeric_limits<int64_t>::max()}};
+        pluginkit::Dimension const found[] = {%s};
+        for (pluginkit::Dimension const one : found)
         {
-            std::printf("%%lld ", static_cast<long long>(one));
+            std::printf("%%lld ", one.isNumber() ? static_cast<long long>(one.value()) : -9LL);
         }
     }
 }
@@ -150,77 +150,35 @@ NUMBERS = (
 SIZES = [(8, 8, 2, 3), (1, 5, 3, 3), (9, 9, 0, -2), (0, 1, 2147483647, 1), (4, 1, -2147483648, -1), (7, 7, -3, 2)]
 
 
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
+
+
+def ran(source: Path, text: str) -> list[int]:
+    """The numbers that a program prints."""
+    source.write_text(text)
+    program = source.with_suffix("")
+    subprocess.run([default_cxx(), "-std=c++17", *WARNINGS, f"-I{include_dir()}", source, "-o", program], check=True)
+    return [int(one) for one in subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()]
+
+
 @pytest.mark.compile
 def test_numbers_in_cpp_are_those_of_the_manifest(tmp_path: Path) -> None:
-    """With overflows and divisions by zero, which are no dimension (-1)."""
-    exprs = [shapes.parse(text) for text in NUMBERS]
-    manifest = output(*exprs)
-    made = cpp_dimensions.numbers(manifest, manifest.outputs[0])
-    source = tmp_path / "numbers.cpp"
-    source.write_text(PROGRAM % (", ".join(f"{{{', '.join(map(str, env))}}}" for env in SIZES), ", ".join(made)))
-    program = tmp_path / "numbers"
-    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
-    subprocess.run([default_cxx(), "-std=c++17", *warnings, f"-I{include_dir()}", source, "-o", program], check=True)
-    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
-    expected = [_number(expr, _named(*env)) for env in SIZES for expr in exprs]
-    assert [int(one) for one in printed] == expected
-
-
-def _named(n: int, m: int, k: int, last: int) -> shapes.Values:
-    """The numbers as the program has them."""
-    return {"n": n, "m": m, "k": k, "l": last, "pads": (k, last, 2**63 - 1)}
-
-
-def _number(expr: shapes.Expr, env: shapes.Values) -> int:
-    try:
-        return shapes.evaluate(shapes.lowered(expr), env)
-    except UsageError as error:
-        return -(2**63) if "There is no dimension" in error.message else -1
-
-
-WORKSPACE = """
-#include <pluginkit/dimension.h>
-#include <array>
-#include <cstdio>
-struct Parameters { int32_t k; int32_t l; std::array<int64_t, 3> pads; };
-int main()
-{
-    int64_t const all[][4] = {%s};
-    for (auto const& env : all)
-    {
-        auto const at = [&env](int32_t, int32_t dim) { return env[dim]; };
-        Parameters const parameters{static_cast<int32_t>(env[2]), static_cast<int32_t>(env[3]),
-                                    {env[2], env[3], std::numeric_limits<int64_t>::max()}};
-        pluginkit::Dimension const found[] = {%s};
-        for (pluginkit::Dimension const one : found)
-        {
-            std::printf("%%lld ", one.isNumber() ? static_cast<long long>(one.value()) : -9LL);
-        }
-    }
-}
-"""
-
-
-@pytest.mark.compile
-def test_the_workspace_in_cpp_is_the_manifests(tmp_path: Path) -> None:
-    """Where it is no number, C++ has none either, whatever part of it that is."""
+    """Where it is no number, by an overflow or a division by zero, C++ has none either, whatever part of it that is."""
     texts = [
         *(text for text in NUMBERS if " if " not in text or " else " in text),
         "n + (n // k if l else m)",
         "m if broadcast(k, l) else 0",
     ]
+    made = [expressions.size(MANIFEST, text) for text in texts]
+    envs = ", ".join(f"{{{', '.join(map(str, env))}}}" for env in SIZES)
+    printed = ran(tmp_path / "numbers.cpp", PROGRAM % (envs, ", ".join(made)))
     exprs = [shapes.lowered(shapes.parse(text)) for text in texts]
-    plugins = [MANIFEST.plugin.model_copy(update={"workspace": text}) for text in texts]
-    made = [
-        cpp_workspace.snippets(MANIFEST.model_copy(update={"plugin": one}))["workspace"]["bytes"] for one in plugins
-    ]
-    source, program = tmp_path / "workspace.cpp", tmp_path / "workspace"
-    source.write_text(WORKSPACE % (", ".join(f"{{{', '.join(map(str, env))}}}" for env in SIZES), ", ".join(made)))
-    flags = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=undefined", "-fno-sanitize-recover"]
-    subprocess.run([default_cxx(), "-std=c++17", *flags, f"-I{include_dir()}", source, "-o", program], check=True)
-    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
-    expected = [_bytes(expr, _named(*env)) for env in SIZES for expr in exprs]
-    assert [int(one) for one in printed] == expected
+    assert printed == [_bytes(expr, _named(*env)) for env in SIZES for expr in exprs]
+
+
+def _named(n: int, m: int, k: int, last: int) -> shapes.Values:
+    """The numbers as the program has them."""
+    return {"n": n, "m": m, "k": k, "l": last, "pads": (k, last, 2**63 - 1)}
 
 
 def _bytes(expr: shapes.Expr, env: shapes.Values) -> int:
@@ -233,10 +191,10 @@ def _bytes(expr: shapes.Expr, env: shapes.Values) -> int:
 def test_what_divides_whatever_the_fields_are_is_checked() -> None:
     dims = ("n // k", "ceil_div(n, l - 1)", "n // (m + k)", "n // l if l else 1", "k // 4", "n // pads[1]")
     manifest = output(*map(shapes.parse, dims))
-    assert cpp_dimensions.checks(manifest) == [
-        "parameters.k == 0",
-        "(pluginkit::Dimension{parameters.l} - pluginkit::Dimension{1}).value() == 0",
-        "parameters.pads[1] == 0",
+    assert expressions.divisors(manifest) == [
+        ("pluginkit::Dimension{f.k}.value()", "k"),
+        ("(pluginkit::Dimension{f.l} - pluginkit::Dimension{1}).value()", "l - 1"),
+        ("pluginkit::Dimension{f.pads[1]}.value()", "pads[1]"),
     ]
 
 
@@ -265,28 +223,48 @@ default = 2
 """
 
 
-def test_the_dimensions_of_any_rank_are_counted_from_both_ends() -> None:
+OF_ANY_RANK = """
+#include <pluginkit/layer/sizes.h>
+#include <cstdio>
+struct Fields { int32_t k; };
+template <typename S>
+void shapes(S& s, Fields const& f)
+{
+%s
+}
+int main()
+{
+    pluginkit::Shape const all[][2] = {
+        {{2, {2, 3}}, {3, {1, 7, 1}}}, {{3, {2, 4, 3}}, {4, {4, 1, 7, 1}}}, {{4, {2, 4, 5, 3}}, {5, {4, 5, 1, 7, 1}}},
+        {{7, {2, 1, 1, 1, 1, 1, 3}}, {8, {1, 1, 1, 1, 1, 1, 7, 1}}}};
+    for (auto const& inputs : all)
+    {
+        pluginkit::Sizes<1> s{inputs};
+        shapes(s, Fields{1});
+        std::printf("%%d ", s.output(0).rank);
+        for (int32_t i = 0; i < s.output(0).rank; ++i)
+        {
+            std::printf("%%d ", static_cast<int>(s.output(0).dims[i]));
+        }
+    }
+}
+"""
+
+
+@pytest.mark.compile
+def test_the_dimensions_of_any_rank_are_counted_from_both_ends(tmp_path: Path) -> None:
+    """Where there would be more than eight, there is no shape."""
     manifest = Manifest.parse(ANY_RANK)
-    assert cpp_dimensions.rank_checks(manifest) == [
-        # The output has two more than x: with all eight dimensions of x it would have ten.
-        "inputs[0].nbDims < 2 || inputs[0].nbDims > 6",
-        "inputs[1].nbDims != inputs[0].nbDims + 1",
-    ]
-    assert cpp_dimensions.statements(manifest, manifest.outputs[0]) == [
-        "output.nbDims = 0;",
-        "output.d[output.nbDims++] = inputs[0].d[inputs[0].nbDims - 1];",
-        "for (int32_t i = 1; i < inputs[0].nbDims - 1; ++i)",
-        "{",
-        "    output.d[output.nbDims++] = inputs[0].d[i];",
-        "}",
-        "output.d[output.nbDims++] = inputs[1].d[inputs[1].nbDims - 2];",
-        "output.d[output.nbDims++] = apply(DimensionOperation::kSUM, inputs[0].d[0], exprBuilder.constant(1));",
-        "if (mParameters.k != 0)",
-        "{",
-        "    output.d[output.nbDims++] = exprBuilder.constant(1);",
-        "}",
-    ]
+    assert [expressions.rank(manifest, one) for one in manifest.inputs] == ["{2, true}", "{3, true}"]
+    assert expressions.fitting(manifest) == [
+        "s.at(1, -3).value() == 1", "s.at(1, -1).value() == 1", "s.sameRest(0, 1, 1, 1, 0)"
+    ]  # fmt: skip
     text = ", ".join(numpy_dimensions.dimensions(manifest, manifest.outputs[0]))
+    expected: list[int] = []
     for rest in ((), (4,), (4, 5)):
         scope = {"x": np.empty((2, *rest, 3)), "b": np.empty((*rest, 1, 7, 1)), "k": 1}
-        assert eval(f"({text})", scope) == (3, *rest, 7, 3, 1)
+        shape = eval(f"({text})", scope)
+        assert shape == (3, *rest, 7, 3, 1)
+        expected += [len(shape), *shape]
+    made = "\n".join(expressions.outputs(manifest))
+    assert ran(tmp_path / "ranks.cpp", OF_ANY_RANK % made) == [*expected, -1]

@@ -17,6 +17,7 @@ from pluginkit import scaffold
 from pluginkit.bench.runner import BenchOptions
 from pluginkit.bench.runner import run as bench
 from pluginkit.build import python_signature
+from pluginkit.build.signature import header
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.judges.rtx.constant_values import with_constants
 from pluginkit.judges.rtx.liveness import problems
@@ -206,13 +207,12 @@ def test_a_plugin_with_a_shape_input_is_written(tmp_path: Path) -> None:
     project = scaffold.new("FillTo", directory=tmp_path, base="v3", inputs=ins, outputs=outs, fields=[])
     manifest = Manifest.load(project)
     assert manifest.inputs[1].values == ("oh", "ow")
-    source = (project / "src" / "fill_to.cpp").read_text()
-    assert "output.d[1] = shapeInputs[0].d[0];" in source
-    assert "apply(DimensionOperation::kSUM, shapeInputs[0].d[1], exprBuilder.constant(1))" in source
-    assert "constexpr int32_t kNbInputs = 1;" in source
-    assert "constexpr int32_t kNbShapeInputs = 1;" in source
-    header = (project / "src" / "fill_to_kernel.h").read_text()
-    assert "size" not in header.partition("struct Inputs")[2].partition("}")[0]
+    source = header(manifest)
+    assert "s.add(s.value(0, 0));" in source
+    assert "s.add((s.value(0, 1) + s.number(1)));" in source
+    assert "constexpr int32_t kInputs = 1;" in source
+    assert "constexpr int32_t kShapeInputs = 1;" in source
+    assert "size" not in source.partition("struct Inputs")[2].partition("}")[0]
     assert "a shape input: `oh, ow`" in (project / "README.md").read_text()
     (y,) = Reference.load(project, manifest)([np.ones((2, 3)), np.array([4, 5])], {})
     assert y.shape == (2, 4, 6)

@@ -1,4 +1,4 @@
-"""Defects that runs of a plugin show: a hunk each in what `pluginkit new` writes, all in one library.
+"""Defects that runs of a plugin show: a hunk each in a plugin's class and kernel, all in one library.
 
 The variable FAULT chooses one by its number when the library is loaded; 0 is none. A kernel gets the number with its
 arguments, so that it is the same on a GPU.
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit import scaffold
+from tests import classes
 
 FAULT = "FAULT"
 CPP, CU, HEADER = "src/my_plugin.cpp", "src/my_plugin_kernel.cu", "src/my_plugin_kernel.h"
@@ -262,8 +263,7 @@ SURROUNDINGS = (
 
 def write(folder: Path) -> Path:
     """The project with all of them inside."""
-    inputs = ["x:float32,int8:n,5,h,w"]
-    made = scaffold.new("MyPlugin", directory=folder, inputs=inputs, formats=["chw32"], workspace="4 * n * h")
+    made = classes.project(folder, "formats")
     texts = {name: (made / name).read_text() for name in (CPP, CU, HEADER)}
     hunks: dict[tuple[str, str], list[str]] = {}
     for name, one in {**ANIMALS, **OF_GPU}.items():
@@ -285,24 +285,24 @@ def write(folder: Path) -> Path:
 
 RANKED = """\
 template <typename T, bool kCounted>
-__global__ void rankedKernel(RankedArguments const args)
+__global__ void rankedKernel(int64_t count, Fields const, Inputs const in, Outputs const out, void* workspace, int64_t)
 {
     int64_t const step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step)
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
     {
-        float const own = floorf(load<T>(args.inputs.x, i));
+        float const own = floorf(load<T>(in.x, i));
         int64_t above = 0;
         int64_t before = 0;
-        for (int64_t j = 0; j < args.count; ++j)
+        for (int64_t j = 0; j < count; ++j)
         {
-            float const other = floorf(load<T>(args.inputs.x, j));
+            float const other = floorf(load<T>(in.x, j));
             above += other > own ? 1 : 0;
             before += other == own && j < i ? 1 : 0;
         }
         // By a counter of those that are equal: whichever thread comes first is the first of them.
-        int64_t const place = above + (kCounted ? atomicAdd(static_cast<int32_t*>(args.workspace) + above, 1) : before);
-        store<T>(args.outputs.score, place, own);
-        store<int32_t>(args.outputs.place, place, static_cast<float>(i));
+        int64_t const place = above + (kCounted ? atomicAdd(static_cast<int32_t*>(workspace) + above, 1) : before);
+        store<T>(out.score, place, own);
+        store<int32_t>(out.place, place, static_cast<float>(i));
     }
 }
 
@@ -324,15 +324,18 @@ def write_ranked(folder: Path) -> Path:
     made = scaffold.new(
         "Ranked", directory=folder, inputs=["x:float32:n"], outputs=outputs, fields=[], workspace="4 * n", kernel="loop"
     )
-    source = made / "src" / "ranked_kernel.cu"
+    source = made / "src" / "ranked.cu"
     text = source.read_text()
     lead, _, rest = text.partition("template <typename T>\n__global__")
     _, _, tail = rest.partition("} // namespace\n")
-    launch = "rankedKernel<float><<<blocks, kThreads, 0, stream>>>(args);"
+    launch = (
+        "rankedKernel<float><<<blocks, kThreads, 0, run.stream>>>(run.count, fields, run.in, run.out, run.workspace,\n"
+        "                                                                 run.workspaceBytes);"
+    )
     assert launch in tail
     counted, other = (launch.replace("<float>", f"<float, {one}>") for one in ("true", "false"))
     chosen = (
-        "static_cast<void>(cudaMemsetAsync(args.workspace, 0, static_cast<size_t>(args.workspaceBytes), stream));\n"
+        "static_cast<void>(cudaMemsetAsync(run.workspace, 0, static_cast<size_t>(run.workspaceBytes), run.stream));\n"
         f"        if (char const* const fault = std::getenv(\"{FAULT}\"); fault != nullptr && *fault == '1')\n"
         f"        {{\n            {counted}\n        }}\n        else\n        {{\n            {other}\n        }}"
     )

@@ -1,4 +1,4 @@
-"""The mutants of what `pluginkit new` writes for each base, and which of them are equivalent to it."""
+"""The mutants of a class of each base (tests/classes), and which of them are equivalent to it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ else:
     import tomli as tomllib
 
 BASES = ("dynamic", "ioext", "v3")
-NAME, NAMESPACE = "MyPlugin", "acme"
-"""Of the plugins. An empty namespace could be lost without being missed."""
+NAMESPACE = "acme"
+"""Of the plugins. An empty one could be lost without being missed."""
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 
 
@@ -68,7 +68,7 @@ def sources(project: Path) -> list[Path]:
 
 
 def mutants(project: Path, base: str) -> Iterator[Mutant]:
-    """All mutants of a project as `new` writes it."""
+    """All mutants of a project."""
     for path in sources(project):
         alike: Counter[tuple[str, ...]] = Counter()
         source = Source(path.read_text(encoding="utf-8"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
-import tempfile
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from mutation.mutants import NAME, NAMESPACE, Mutant
+from mutation.mutants import NAMESPACE, Mutant
 from pluginkit.build import build
 from pluginkit.errors import BuildFailed, PluginkitError
 from pluginkit.judges.protocol import ON_CPU, RunWork
@@ -19,10 +18,10 @@ from pluginkit.process.crew import Common, Sessions
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.items import JudgePart, parts
 from pluginkit.run.selection import select
-from pluginkit.scaffold import new
 from pluginkit.testing import planning
 from pluginkit.testing.calibration import BY_DEFAULT
 
+CLASSES = Path(__file__).resolve().parents[2] / "tests" / "classes"
 CALL_LIMIT = 10.0
 """Seconds that a call into the plugin may take; `pluginkit test` has 60. Those of the generated plugin take less than
 a tenth."""
@@ -131,15 +130,16 @@ class Bench:
 
 
 def generated(folder: Path, base: str) -> Path:
-    """The project that `pluginkit new` writes, in a folder; one that is there is put right, its build stays."""
-    with tempfile.TemporaryDirectory() as scratch:
-        fresh = new(NAME, directory=Path(scratch), base=base, namespace=NAMESPACE, kernel="loop")
-        project = folder / fresh.name
-        for path in (path for path in fresh.rglob("*") if path.is_file()):
-            place = project / path.relative_to(fresh)
-            if not place.exists() or place.read_bytes() != path.read_bytes():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, place)
+    """The class of tests/classes with a namespace, in a folder; one that is there is put right, its build stays."""
+    project = folder / "my_plugin"
+    for path in (path for path in (CLASSES / base).rglob("*") if path.is_file()):
+        place = project / path.relative_to(CLASSES / base)
+        text = re.sub(
+            r'(?m)^(namespace|constexpr char const\* kNamespace) = ""', rf'\1 = "{NAMESPACE}"', path.read_text()
+        )
+        if not place.exists() or place.read_text() != text:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
     return project
 
 

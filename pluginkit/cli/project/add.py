@@ -11,7 +11,7 @@ from pluginkit.bases import BASES
 from pluginkit.cli import signature
 from pluginkit.cli.project.new import begins, tree, warn
 from pluginkit.manifest import Manifest
-from pluginkit.scaffold import origin
+from pluginkit.scaffold.kernels.patterns import chosen
 
 
 @click.command("add")
@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Add a plugin to a project's library. NAME is the C++ class, for example MyPlugin.
 
-    The plugin gets a folder in plugins/; CMakeLists.txt and src/entry.cpp get the lines that build and list it. The
-    options are those of `pluginkit new`; the base may differ from that of the project's other plugins.
+    The plugin gets a folder in plugins/; CMakeLists.txt and the library's source get the lines that build and list it.
+    The options are those of `pluginkit new`; the base may differ from that of the project's other plugins.
     """
     done = scaffold.add(
         name,
@@ -61,7 +61,7 @@ def command(
     for line in tree(done.folder, "  "):
         click.echo(line)
     manifest = Manifest.load(done.folder)
-    begins(origin.load(done.folder).kernel, manifest)
+    begins(chosen(manifest, kernel), manifest)
     for path in done.changed:
         click.echo(f"Changed {path.relative_to(done.project)}")
     click.echo("\nNext:")

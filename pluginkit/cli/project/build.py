@@ -15,6 +15,7 @@ from pluginkit import layouts
 from pluginkit.build import Artifact, build
 from pluginkit.build.artifact import ASKED
 from pluginkit.build.output import Step
+from pluginkit.build.signature.emit import emit as write_headers
 from pluginkit.build.sources import LAYOUTS, SourceSet, build_sources, find
 from pluginkit.cli import progress, terminal
 from pluginkit.errors import UsageError
@@ -64,6 +65,13 @@ from pluginkit.manifest import FILE_NAME
     metavar="LIB.so",
     help="With --sources: output library. Default: build/cpu/lib<folder of the first source>.so.",
 )
+@click.option(
+    "--emit",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Build nothing: write the headers that the project's layers are compiled with into FOLDER, for a build "
+    "without pluginkit.",
+)
 def command(
     *,
     project: Path,
@@ -76,12 +84,16 @@ def command(
     define: tuple[str, ...],
     layout: str | None,
     output: Path | None,
+    emit: Path | None,
 ) -> None:
     """Build PROJECT's plugin library and its Python module (default: the current folder).
 
     Only changed files are compiled. --sources needs no project: it compiles sources that were written without pluginkit
     for target cpu, to try them. `pluginkit adopt` then drafts what tests need.
     """
+    if emit is not None:
+        _emit(project, emit)
+        return
     console = terminal.console(stderr=as_json)
     wanted = [one for one in layouts.NUMBERS if layout and str(one) in LAYOUTS[layout].split()]
     if sources is None:
@@ -102,20 +114,7 @@ def command(
         with _shown_progress(console) as show:
             made = [build_sources(chosen, output, progress=show)]
     if as_json:
-        click.echo(
-            json.dumps(
-                [
-                    {
-                        "library": str(one.library),
-                        "module": str(one.module) if one.module else None,
-                        **one.info,
-                        "fresh": one.fresh,
-                    }
-                    for one in made
-                ],
-                indent=2,
-            )
-        )
+        click.echo(_as_json(made))
         return
     for one in made:
         console.print(_sentence(one), highlight=False)
@@ -127,6 +126,25 @@ def command(
         console.print(f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", highlight=False)
     elif any(one.target == "cpu" for one in made):
         console.print("Next: pluginkit test", highlight=False)
+
+
+def _as_json(made: list[Artifact]) -> str:
+    described = [
+        {
+            "library": str(one.library),
+            "module": str(one.module) if one.module else None,
+            **one.info,
+            "fresh": one.fresh,
+        }
+        for one in made
+    ]
+    return json.dumps(described, indent=2)
+
+
+def _emit(project: Path, folder: Path) -> None:
+    for path in write_headers(project, folder):
+        click.echo(f"Wrote {_shown(path)}")
+    click.echo(f"pluginkit's headers lie beside it: a compiler takes -I {_shown(folder)}.")
 
 
 @contextmanager

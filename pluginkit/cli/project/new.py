@@ -14,8 +14,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.process.escapes import quoted, shown
-from pluginkit.scaffold import origin
-from pluginkit.scaffold.kernels.patterns import PATTERNS, advice
+from pluginkit.scaffold.kernels.patterns import PATTERNS, advice, chosen
 
 
 @click.command("new")
@@ -178,7 +177,7 @@ def command(
         kernel=kernel,
     )
     manifest = _made(project)
-    begins(origin.load(project).kernel, manifest)
+    begins(chosen(manifest, kernel), manifest)
     click.echo("\nNext:")
     click.echo(f"  cd {quoted(str(_shown(project)))}")
     click.echo("  pluginkit build")
@@ -217,7 +216,7 @@ def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> N
     click.echo(f"  cd {folder}")
     if not found.computed:
         click.echo(f"  write what {shown(found.operator)} computes into reference.py")
-    click.echo(f"  write the same as a kernel into src/{manifest.slug}_kernel.cu")
+    click.echo(f"  write the same as a kernel into src/{manifest.slug}.cu")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
     others = "".join(f" --plugins {quoted(str(one))}" for one in asked["plugins"])
@@ -251,7 +250,7 @@ def _from_torch(target: str, example: str, name: str, directory: Path | None, ba
         click.echo(f"  note: {note}")
     click.echo("\nNext:")
     click.echo(f"  cd {quoted(str(_shown(found.project)))}")
-    click.echo(f"  write what forward computes as a kernel into src/{manifest.slug}_kernel.cu")
+    click.echo(f"  write what forward computes as a kernel into src/{manifest.slug}.cu")
     click.echo("  pluginkit build")
     click.echo("  pluginkit test")
     warn(manifest.plugin.name)

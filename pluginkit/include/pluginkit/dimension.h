@@ -14,6 +14,14 @@ class Dimension
 public:
     constexpr explicit Dimension(int64_t value) noexcept : mValue{value} {}
 
+    //! What is no number.
+    static constexpr Dimension none() noexcept
+    {
+        Dimension made{-1};
+        made.mIsNumber = false;
+        return made;
+    }
+
     constexpr bool isNumber() const noexcept
     {
         return mIsNumber;

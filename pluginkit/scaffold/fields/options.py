@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pluginkit.build.signature.fields import quote
 from pluginkit.errors import UsageError
 from pluginkit.field_types import REFUSED, FieldType, Number, Value
 from pluginkit.manifest import Attribute
@@ -43,11 +43,6 @@ class FieldOption:
         lines += [f"{key} = {end!r}" for key, end in (("min", self.min), ("max", self.max)) if end is not None]
         lines += [f"choices = [{', '.join(map(_written, self.choices))}]"] if self.choices else []
         return lines + ([f"description = {quote(self.description)}"] if self.description else [])
-
-
-def quote(text: str) -> str:
-    """A string as TOML and C++ both write it (printable text: only the quote and the backslash are special)."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _written(value: Value) -> str:

@@ -85,7 +85,7 @@ def _windows(form: str, size: str, kernel: str, stride: str, pad: str) -> Expr:
 def variables(manifest: Manifest) -> Mapping[str, Any]:
     """For the kernel: what `window` says, as C++ has it."""
     names = {field.name for field in manifest.plain_fields()}
-    return {"window": [f"args.parameters.{one}" if one in names else one for one in window(manifest) or ()]}
+    return {"window": [f"run.fields.{one}" if one in names else one for one in window(manifest) or ()]}
 
 
 def reference(manifest: Manifest) -> list[str]:

@@ -12,7 +12,7 @@ _MOST_OUTPUTS = 3
 """That `launchRows` of `pluginkit/kernels/normalize.cuh` takes."""
 _IN_LAYER = (
     "row", "element", "below", "most", "power", "powers", "sum", "kernels", "Row", "columns", "rows", "shape", "out",
-    "parameters", "Out", *(f"Out{number + 1}" for number in range(_MOST_OUTPUTS)),
+    "fields", "Out", *(f"Out{number + 1}" for number in range(_MOST_OUTPUTS)),
 )  # fmt: skip
 """Names in the function of a row and in its launch."""
 

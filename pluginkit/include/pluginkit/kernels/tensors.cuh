@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pluginkit/kernels/numbers.cuh>
+#include <pluginkit/layer/tensor.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -218,6 +219,32 @@ template <typename T>
 Output<T> output(void* data, float scale = 1.0F) noexcept
 {
     return {static_cast<T*>(data), std::min(1.0F / scale, std::numeric_limits<float>::max())};
+}
+
+// Of a layer's tensors: `kernels::input<float>(run.in.x)`.
+
+template <typename T>
+Input<T> input(pluginkit::Input const& tensor) noexcept
+{
+    return input<T>(tensor.data, tensor.scale);
+}
+
+template <typename T>
+Row<T> row(pluginkit::Input const& tensor, int64_t columns) noexcept
+{
+    return row<T>(tensor.data, columns, tensor.scale);
+}
+
+template <typename T>
+Scalar<T> scalar(pluginkit::Input const& tensor) noexcept
+{
+    return scalar<T>(tensor.data, tensor.scale);
+}
+
+template <typename T>
+Output<T> output(pluginkit::Output const& tensor) noexcept
+{
+    return output<T>(tensor.data, tensor.scale);
 }
 
 template <typename First>

@@ -141,5 +141,11 @@ namespace
     return {stream, known ? tactic - 1 : setHere()};
 }
 
+//! The stream of a layer's run.
+[[maybe_unused]] TuningSets tuned(Launch const& run) noexcept
+{
+    return tuned(run.stream, run.tactic);
+}
+
 } // namespace
 } // namespace pluginkit::kernels

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pluginkit.scaffold.generated import Generated
 from pluginkit.scaffold.template import finish
 
-finish(Path.cwd(), Generated({}, kernel="@{ signature(cookiecutter).kernel_pattern }@"))
+finish(Path.cwd(), "@{ cookiecutter.__slug }@")

@@ -1,2 +1,8 @@
 @% set plugin = signature(cookiecutter) %@
-@% include plugin.base ~ "/plugin.h" %@
+#pragma once
+
+#include "@{ plugin.slug }@_signature.h"
+
+#include <pluginkit/layer.h>
+
+@% include "parts/class.h" %@

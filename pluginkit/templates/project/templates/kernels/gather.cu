@@ -14,17 +14,17 @@ namespace kernels = pluginkit::kernels;
 //! The layer: rows of the table. Number -1 is the last row, and one that is no row's gives zeros. Elements are copied as
 //! they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
-    auto const& table = args.inputs.@{ table.name }@;
+    auto const& table = run.in.@{ table.name }@;
     int64_t const rows = table.shape.dims[0];
     int64_t columns = 1;
     for (int32_t i = 1; i < table.shape.rank; ++i)
     {
         columns *= table.shape.dims[i];
     }
-    auto const* numbers = static_cast<@{ indices.cpp }@ const*>(args.inputs.@{ indices.name }@.data);
-    return kernels::launchGatherRows(kernels::tuned(stream, args.tactic), args.inputs.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ table.cpp }@>(table.data@{ ", table.scale" if table.quantized }@));
+    auto const* numbers = static_cast<@{ indices.cpp }@ const*>(run.in.@{ indices.name }@.data);
+    return kernels::launchGatherRows(kernels::tuned(run), run.in.@{ indices.name }@.count, columns, rows, numbers, kernels::output<@{ y.cpp }@>(run.out.@{ y.name }@), kernels::input<@{ table.cpp }@>(table));
 }
 
 @% include "parts/kernel_launch.cu" %@

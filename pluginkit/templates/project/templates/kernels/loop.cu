@@ -1,6 +1,5 @@
-@% set plugin = signature(cookiecutter) %@
 @% macro scale(tensor, place) %@@{ ("scaleAt(" ~ tensor ~ ", " ~ place ~ ")") if plugin.channels else tensor ~ ".scale" }@@% endmacro %@
-#include "@{ plugin.slug }@_kernel.h"
+#include "@{ plugin.slug }@_signature.h"
 
 @% if plugin.bfloat16 %@
 #include <cuda_bf16.h>
@@ -16,6 +15,9 @@
 @% endif %@
 #include <algorithm>
 #include <cmath>
+@% if plugin.lists %@
+#include <numeric>
+@% endif %@
 #include <type_traits>
 
 namespace @{ plugin.namespace_cpp }@
@@ -26,6 +28,7 @@ namespace
 constexpr uint32_t kThreads = 256;
 constexpr int64_t kMaxBlocks = 4096; // enough for every GPU; the kernel's loop does what is left
 
+@% include "parts/numbers.cu" %@
 // An element as the number it stands for. All is computed in float, whatever the tensor's type is.
 
 @% for kind in plugin.loads %@
@@ -58,7 +61,7 @@ __device__ float scaleAt(Tensor const& tensor, int64_t i)
 @% endif %@
 @% if plugin.vectorized %@
 //! The place in memory of element i, counted in row-major order. Padded lanes are no elements: they are left alone.
-__device__ int64_t placeOf(@{ plugin.name }@Layout const& layout, int64_t i)
+__device__ int64_t placeOf(pluginkit::MemoryLayout const& layout, int64_t i)
 {
     if (layout.lanes == 1)
     {
@@ -75,7 +78,7 @@ __device__ int64_t placeOf(@{ plugin.name }@Layout const& layout, int64_t i)
 @% endif %@
 @% if plugin.same %@
 template <typename T>
-__device__ float load(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+__device__ float load(pluginkit::Input const& input, int64_t i)
 {
 @% if plugin.vectorized %@
     return toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i)], @{ scale('input', 'i') }@);
@@ -88,7 +91,7 @@ __device__ float load(@{ plugin.name }@Arguments::Input const& input, int64_t i)
 @% if plugin.cyclic %@
 //! Element i of a tensor that is repeated until it has enough elements; an empty one counts as zeros.
 template <typename T>
-__device__ float loadCyclic(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+__device__ float loadCyclic(pluginkit::Input const& input, int64_t i)
 {
 @% if plugin.vectorized %@
     if (input.count == 0)
@@ -105,7 +108,7 @@ __device__ float loadCyclic(@{ plugin.name }@Arguments::Input const& input, int6
 @% if plugin.once %@
 //! Element i of a tensor whose memory an output is written into: no other lane may read it. Behind its end are zeros.
 template <typename T>
-__device__ float loadOnce(@{ plugin.name }@Arguments::Input const& input, int64_t i)
+__device__ float loadOnce(pluginkit::Input const& input, int64_t i)
 {
 @% if plugin.vectorized %@
     return i < input.count ? toNumber(static_cast<T const*>(input.data)[placeOf(input.layout, i)], @{ scale('input', 'i') }@) : 0.0F;
@@ -117,7 +120,7 @@ __device__ float loadOnce(@{ plugin.name }@Arguments::Input const& input, int64_
 @% endif %@
 @% if plugin.stored %@
 template <typename T>
-__device__ void store(@{ plugin.name }@Arguments::Output const& output, int64_t i, float number)
+__device__ void store(pluginkit::Output const& output, int64_t i, float number)
 {
     if (i < output.count)
     {
@@ -132,10 +135,10 @@ __device__ void store(@{ plugin.name }@Arguments::Output const& output, int64_t 
 @% endif %@
 @% if plugin.workspace %@
 //! Element i of the workspace, as numbers; null behind its end.
-__device__ float* scratch(@{ plugin.name }@Arguments const& args, int64_t i)
+__device__ float* scratch(void* workspace, int64_t bytes, int64_t i)
 {
-    bool const fits = i < args.workspaceBytes / static_cast<int64_t>(sizeof(float));
-    return fits ? static_cast<float*>(args.workspace) + i : nullptr;
+    bool const fits = i < bytes / static_cast<int64_t>(sizeof(float));
+    return fits ? static_cast<float*>(workspace) + i : nullptr;
 }
 
 @% endif %@
@@ -144,21 +147,21 @@ __device__ float* scratch(@{ plugin.name }@Arguments const& args, int64_t i)
 //! An INT32 output tells where the sum isn't negative.
 @% endif %@
 template <typename T>
-__global__ void @{ plugin.kernel }@(@{ plugin.name }@Arguments const args)
+__global__ void @{ plugin.kernel }@(int64_t count, [[maybe_unused]] @{ "Numbers" if plugin.wide else "Fields" }@ const fields, Inputs const in, Outputs const out@{ ", void* workspace, int64_t workspaceBytes" if plugin.workspace }@)
 {
     int64_t const step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < args.count; i += step)
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
     {
         float sum = 0.0F;
 @% for tensor in plugin.inputs %@
-        sum += @{ tensor.load }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@, i);
+        sum += @{ tensor.load }@<@{ tensor.cpp }@>(in.@{ tensor.name }@, i);
 @% endfor %@
 @% for name in plugin.biases %@
-        sum += static_cast<float>(args.parameters.@{ name }@);
+        sum += static_cast<float>(fields.@{ name }@);
 @% endfor %@
 @% if plugin.workspace %@
         // What a layer of several steps keeps between them; the generated one only shows where.
-        if (float* const kept = scratch(args, i); kept != nullptr)
+        if (float* const kept = scratch(workspace, workspaceBytes, i); kept != nullptr)
         {
             *kept = sum;
             sum = *kept;
@@ -173,11 +176,11 @@ __global__ void @{ plugin.kernel }@(@{ plugin.name }@Arguments const args)
         {
             // A size tensor: how much of the outputs that have it in their shape there is. They are dense: element i of
             // the smaller tensor stands where element i of the largest would.
-            auto const size = sum >= 0.0F ? args.outputs.@{ tensor.name }@.upper : args.outputs.@{ tensor.name }@.upper / 2;
-            *static_cast<int32_t*>(args.outputs.@{ tensor.name }@.data) = static_cast<int32_t>(size);
+            auto const size = sum >= 0.0F ? out.@{ tensor.name }@.upper : out.@{ tensor.name }@.upper / 2;
+            *static_cast<int32_t*>(out.@{ tensor.name }@.data) = static_cast<int32_t>(size);
         }
 @% else %@
-        store<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@, i, @{ tensor.result }@);
+        store<@{ tensor.cpp }@>(out.@{ tensor.name }@, i, @{ tensor.result }@);
 @% endif %@
 @% endfor %@
     }
@@ -185,19 +188,20 @@ __global__ void @{ plugin.kernel }@(@{ plugin.name }@Arguments const args)
 
 } // namespace
 
-cudaError_t launch@{ plugin.name }@(@{ plugin.name }@Arguments const& args, @{ plugin.name }@Precision precision, cudaStream_t stream) noexcept
+cudaError_t launch(Run const& run) noexcept
 {
-    if (args.count == 0)
+    if (run.count == 0)
     {
         return cudaSuccess; // a launch of no blocks would be an error
     }
-    int64_t const wanted = (args.count + kThreads - 1) / kThreads;
+    int64_t const wanted = (run.count + kThreads - 1) / kThreads;
     auto const blocks = static_cast<uint32_t>(std::min(wanted, kMaxBlocks));
-    switch (precision)
+    @{ "Numbers const" if plugin.wide else "Fields const&" }@ fields = @{ "numbersOf(run.fields)" if plugin.wide else "run.fields" }@;
+    switch (run.precision)
     {
 @% for precision in plugin.precisions %@
-    case @{ plugin.name }@Precision::@{ precision.trt }@:
-        @{ plugin.kernel }@<@{ precision.cpp }@><<<blocks, kThreads, 0, stream>>>(args);
+    case Precision::@{ precision.trt }@:
+        @{ plugin.kernel }@<@{ precision.cpp }@><<<blocks, kThreads, 0, run.stream>>>(run.count, fields, run.in, run.out@{ ", run.workspace, run.workspaceBytes" if plugin.workspace }@);
         break;
 @% endfor %@
     }

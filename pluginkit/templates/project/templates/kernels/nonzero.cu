@@ -22,10 +22,10 @@ struct Layer
 
 //! T is the type of the input.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
-    auto const& shape = args.inputs.@{ x.name }@.shape;
-    return kernels::launchSelect(kernels::tuned(stream, args.tactic), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@), static_cast<@{ places.cpp }@*>(args.outputs.@{ places.name }@.data), static_cast<int32_t*>(args.outputs.@{ found.name }@.data), args.workspace, args.workspaceBytes);
+    auto const& shape = run.in.@{ x.name }@.shape;
+    return kernels::launchSelect(kernels::tuned(run), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(run.in.@{ x.name }@), static_cast<@{ places.cpp }@*>(run.out.@{ places.name }@.data), static_cast<int32_t*>(run.out.@{ found.name }@.data), run.workspace, run.workspaceBytes);
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -24,10 +24,10 @@ struct Layer : kernels::MaximumFold
 
 //! T is the type of the tensors. Their last two dimensions are an image.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
-    auto const& x = args.inputs.@{ x.name }@.shape;
-    auto const& y = args.outputs.@{ y.name }@.shape;
+    auto const& x = run.in.@{ x.name }@.shape;
+    auto const& y = run.out.@{ y.name }@.shape;
     int64_t count = 1;
     for (int32_t i = 0; i < x.rank - 2; ++i)
     {
@@ -35,7 +35,7 @@ cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) 
     }
     kernels::Images const images{count, x.dims[x.rank - 2], x.dims[x.rank - 1], y.dims[x.rank - 2], y.dims[x.rank - 1]};
     kernels::Window const window{@% for one in plugin.window %@static_cast<int32_t>(@{ one }@)@{ ", " if not loop.last }@@% endfor %@};
-    return kernels::launchWindows(kernels::tuned(stream, args.tactic), images, window, Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    return kernels::launchWindows(kernels::tuned(run), images, window, Layer{}, kernels::output<T>(run.out.@{ y.name }@), kernels::input<T>(run.in.@{ x.name }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

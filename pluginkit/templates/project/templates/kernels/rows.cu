@@ -3,6 +3,9 @@
 #include <pluginkit/kernels/functions.cuh>
 @% endif %@
 #include <pluginkit/kernels/normalize.cuh>
+@% if plugin.lists %@
+#include <numeric>
+@% endif %@
 @% if plugin.conditional %@
 
 #include <type_traits>
@@ -18,6 +21,7 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
+@% include "parts/numbers.cu" %@
 //! The layer: @{ plugin.layer[0]|lower }@@{ plugin.layer[1:]|replace("`", "") }@ All is computed in float, whatever the tensors' types are. Every thread of a row's group runs
 @% if plugin.softmax %@
 //! this function: `reduce` gives all of them the same number, `map` the row of other numbers, `write` an output's row@{ ", `writeOne` one number of a row" if plugin.most }@.
@@ -27,7 +31,7 @@ namespace kernels = pluginkit::kernels;
 struct Layer
 {
 @% if plugin.parameters %@
-    @{ plugin.name }@@{ "Numbers" if plugin.wide else "Parameters" }@ parameters;
+    @{ "Numbers" if plugin.wide else "Fields" }@ fields;
 
 @% endif %@
     template <typename Row@% for tensor in plugin.outputs %@, typename Out@{ loop.index if not loop.last or not loop.first }@@% endfor %@>
@@ -57,18 +61,18 @@ struct Layer
 
 //! T is the type that the layer computes in. The last dimension of `@{ x.name }@` is a row.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
-    auto const& shape = args.inputs.@{ x.name }@.shape;
+    auto const& shape = run.in.@{ x.name }@.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
-    int64_t const rows = columns > 0 ? args.inputs.@{ x.name }@.count / columns : 0;
+    int64_t const rows = columns > 0 ? run.in.@{ x.name }@.count / columns : 0;
 @% if plugin.most %@
-    if (columns == 0 && args.outputs.@{ plugin.most|first }@.count > 0)
+    if (columns == 0 && run.out.@{ plugin.most|first }@.count > 0)
     {
         return cudaErrorInvalidValue; // a row without elements has no largest one
     }
 @% endif %@
-    return kernels::launchRows(kernels::tuned(stream, args.tactic), rows, columns, Layer{@{ "args.parameters" if plugin.parameters }@}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.outputs.@{ tensor.name }@.data@{ ", args.outputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(args.inputs.@{ tensor.name }@.data@{ ", columns" if plugin.taken_as[tensor.name] == "row" }@@{ ", args.inputs." ~ tensor.name ~ ".scale" if tensor.quantized }@)@% endfor %@);
+    return kernels::launchRows(kernels::tuned(run), rows, columns, Layer{@{ ("numbersOf(run.fields)" if plugin.wide else "run.fields") if plugin.parameters }@}, @{ "kernels::outputs(" if plugin.outputs|length > 1 }@@% for tensor in plugin.outputs %@kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(run.out.@{ tensor.name }@)@{ ", " if not loop.last }@@% endfor %@@{ ")" if plugin.outputs|length > 1 }@@% for tensor in plugin.inputs %@, kernels::@{ plugin.taken_as[tensor.name] }@<@{ tensor.cpp }@>(run.in.@{ tensor.name }@@{ ", columns" if plugin.taken_as[tensor.name] == "row" }@)@% endfor %@);
 }
 
 @% include "parts/kernel_launch.cu" %@

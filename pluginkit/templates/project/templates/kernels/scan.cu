@@ -24,12 +24,12 @@ struct Layer
 
 //! T is the type of the tensors. Their last dimension is a row.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
-    auto const& shape = args.inputs.@{ x.name }@.shape;
+    auto const& shape = run.in.@{ x.name }@.shape;
     int64_t const columns = shape.dims[shape.rank - 1];
-    int64_t const rows = columns > 0 ? args.count / columns : 0;
-    return kernels::launchScan(kernels::tuned(stream, args.tactic), rows, columns, Layer{}, kernels::output<T>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<T>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    int64_t const rows = columns > 0 ? run.count / columns : 0;
+    return kernels::launchScan(kernels::tuned(run), rows, columns, Layer{}, kernels::output<T>(run.out.@{ y.name }@), kernels::input<T>(run.in.@{ x.name }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

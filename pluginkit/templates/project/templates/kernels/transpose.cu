@@ -26,15 +26,15 @@ int64_t product(Shape const& shape, int32_t begin, int32_t end) noexcept
 //! The layer: the input's last dimensions are the rows and columns of a matrix, which are exchanged; those before count the
 //! matrices. Elements are moved as they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
 template <typename T>
-cudaError_t launch(@{ plugin.name }@Arguments const& args, cudaStream_t stream) noexcept
+cudaError_t start(Run const& run) noexcept
 {
     constexpr int32_t kRows = @{ first }@;
     constexpr int32_t kColumns = @{ second }@;
-    auto const& shape = args.inputs.@{ x.name }@.shape;
+    auto const& shape = run.in.@{ x.name }@.shape;
     int64_t const count = product(shape, 0, shape.rank - kColumns - kRows);
     int64_t const rows = product(shape, shape.rank - kColumns - kRows, shape.rank - kColumns);
     int64_t const columns = product(shape, shape.rank - kColumns, shape.rank);
-    return kernels::launchTranspose(kernels::tuned(stream, args.tactic), count, rows, columns, kernels::output<@{ y.cpp }@>(args.outputs.@{ y.name }@.data@{ ", args.outputs." ~ y.name ~ ".scale" if y.quantized }@), kernels::input<@{ x.cpp }@>(args.inputs.@{ x.name }@.data@{ ", args.inputs." ~ x.name ~ ".scale" if x.quantized }@));
+    return kernels::launchTranspose(kernels::tuned(run), count, rows, columns, kernels::output<@{ y.cpp }@>(run.out.@{ y.name }@), kernels::input<@{ x.cpp }@>(run.in.@{ x.name }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -1,4 +1,4 @@
-#include "@{ plugin.slug }@_kernel.h"
+#include "@{ plugin.slug }@_signature.h"
 
 @% if plugin.bfloat16 %@
 #include <pluginkit/kernels/bfloat16.cuh>

@@ -1,9 +1,0 @@
-@% set plugin = signature(cookiecutter) %@
-// The Python module @{ plugin.py_module }@: import it from build/cpu or build/gpu. pluginkit's docs/python.md says what it does.
-#include <pluginkit/python.h>
-
-PYBIND11_MODULE(@{ plugin.py_module }@, module)
-{
-    pluginkit::python::bindLibrary(module);
-    // Functions of your own: module.def("name", ...), as pybind11 has it.
-}

@@ -1,2 +1,0 @@
-@% set plugin = signature(cookiecutter) %@
-@% include plugin.base ~ "/plugin.h" %@

@@ -1,8 +1,0 @@
-#include "bar_plugin.h"
-
-#include <pluginkit/entry.h>
-
-// What the library exports: getCreators and setLoggerFinder, which TensorRT's registry calls when it loads the library,
-// and
-// initBarPluginPlugins(logger, namespace), which registers the plugin in a process that links the library.
-PLUGINKIT_PLUGINS(BarPlugin, bar_plugin::BarPluginCreator)

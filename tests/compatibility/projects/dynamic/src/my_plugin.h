@@ -1,0 +1,88 @@
+#pragma once
+
+#include "my_plugin_kernel.h"
+
+#include <NvInfer.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace my_plugin
+{
+
+//! The layer as TensorRT sees it. It holds no device memory, so that copying its members is all that a clone takes.
+class MyPlugin final : public nvinfer1::IPluginV2DynamicExt
+{
+public:
+    explicit MyPlugin(MyPluginParameters const& parameters);
+
+    //! The plugin that serialize() wrote down; false where the bytes are not from there.
+    bool restore(void const* data, size_t length) noexcept;
+
+    // What it is called, and how it is copied.
+    char const* getPluginType() const noexcept override;
+    char const* getPluginVersion() const noexcept override;
+    void setPluginNamespace(char const* pluginNamespace) noexcept override;
+    char const* getPluginNamespace() const noexcept override;
+    nvinfer1::IPluginV2DynamicExt* clone() const noexcept override;
+    void destroy() noexcept override;
+
+    // What TensorRT asks when it builds an engine.
+    int32_t getNbOutputs() const noexcept override;
+    nvinfer1::DataType getOutputDataType(int32_t index, nvinfer1::DataType const* inputTypes,
+                                         int32_t nbInputs) const noexcept override;
+    nvinfer1::DimsExprs getOutputDimensions(int32_t outputIndex, nvinfer1::DimsExprs const* inputs, int32_t nbInputs,
+                                            nvinfer1::IExprBuilder& exprBuilder) noexcept override;
+    bool supportsFormatCombination(int32_t pos, nvinfer1::PluginTensorDesc const* inOut, int32_t nbInputs,
+                                   int32_t nbOutputs) noexcept override;
+    void configurePlugin(nvinfer1::DynamicPluginTensorDesc const* in, int32_t nbInputs,
+                         nvinfer1::DynamicPluginTensorDesc const* out, int32_t nbOutputs) noexcept override;
+    size_t getWorkspaceSize(nvinfer1::PluginTensorDesc const* inputs, int32_t nbInputs,
+                            nvinfer1::PluginTensorDesc const* outputs, int32_t nbOutputs) const noexcept override;
+    size_t getSerializationSize() const noexcept override;
+    void serialize(void* buffer) const noexcept override;
+
+    // What happens when the engine runs.
+    int32_t initialize() noexcept override;
+    int32_t enqueue(nvinfer1::PluginTensorDesc const* inputDesc, nvinfer1::PluginTensorDesc const* outputDesc,
+                    void const* const* inputs, void* const* outputs, void* workspace,
+                    cudaStream_t stream) noexcept override;
+    void terminate() noexcept override;
+
+private:
+    // The overloads that a plugin with dynamic shapes leaves to its base class.
+    using nvinfer1::IPluginV2::enqueue;
+    using nvinfer1::IPluginV2::getOutputDimensions;
+    using nvinfer1::IPluginV2::getWorkspaceSize;
+    using nvinfer1::IPluginV2Ext::configurePlugin;
+
+    MyPluginParameters mParameters;
+    //! What an INT8 step is worth in each input, then in each output; 0 is not known.
+    std::array<float, 2> mScales{};
+    std::string mNamespace;
+};
+
+//! Makes the plugin: from the attributes of a node when a network is built, from bytes when an engine is loaded.
+class MyPluginCreator final : public nvinfer1::IPluginCreator
+{
+public:
+    MyPluginCreator() noexcept;
+
+    char const* getPluginName() const noexcept override;
+    char const* getPluginVersion() const noexcept override;
+    nvinfer1::PluginFieldCollection const* getFieldNames() noexcept override;
+    nvinfer1::IPluginV2* createPlugin(char const* name,
+                                      nvinfer1::PluginFieldCollection const* fields) noexcept override;
+    nvinfer1::IPluginV2* deserializePlugin(char const* name, void const* data, size_t length) noexcept override;
+    void setPluginNamespace(char const* pluginNamespace) noexcept override;
+    char const* getPluginNamespace() const noexcept override;
+
+private:
+    std::array<nvinfer1::PluginField, 3> mFields;
+    nvinfer1::PluginFieldCollection mFieldNames{};
+    std::string mNamespace;
+};
+
+} // namespace my_plugin
