@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pluginkit.errors import UsageError
@@ -18,12 +18,13 @@ def scratch(parent: Path, prefix: str) -> Iterator[Path]:
     Raises:
         OSError: it can't be made.
     """
-    folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
+    folder = parent / f"{prefix}{secrets.token_hex(4)}"
     try:
+        folder.mkdir(mode=0o700)
         yield folder
     finally:
         try:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=not folder.exists())
         except KeyboardInterrupt:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -45,8 +46,8 @@ def write(project: Path, files: Mapping[Path, str | None]) -> None:
     done: list[Path] = []
     made: list[Path] = []
     try:
-        with tempfile.TemporaryDirectory(dir=project, prefix=".pluginkit-") as scratch:
-            temporary = {path: Path(scratch) / str(number) for number, path in enumerate(files)}
+        with scratch(project, ".pluginkit-") as folder:
+            temporary = {path: folder / str(number) for number, path in enumerate(files)}
             for path, text in files.items():
                 if text is not None:
                     temporary[path].write_bytes(text.encode())
@@ -64,7 +65,8 @@ def write(project: Path, files: Mapping[Path, str | None]) -> None:
             old = before[path]
             path.unlink(missing_ok=True) if old is None else path.write_bytes(old)
         for folder in reversed(made):
-            folder.rmdir()
+            with suppress(FileNotFoundError):
+                folder.rmdir()
         if not isinstance(error, OSError):
             raise
         raise UsageError(
