@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,14 +10,14 @@ import pytest
 
 from pluginkit import shapes
 from pluginkit.bases import BASES
+from pluginkit.build import signature, toolchain
+from pluginkit.build.signature.fields import CPP_TYPES
 from pluginkit.manifest import Manifest
 from pluginkit.paths import include_dir
 from pluginkit.run import several_plugins
 from pluginkit.run.options import Options
 from pluginkit.scaffold import project
-from pluginkit.scaffold.fields import cpp as cpp_fields
 from pluginkit.scaffold.kernels import patterns
-from pluginkit.scaffold.shape_code import cpp_dimensions, cpp_workspace
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from tests.compilers import default_cxx
@@ -29,7 +30,7 @@ FEW, MANY, TOGETHER = 10, 200, 10
 TRAITS = {
     *("dynamic", "v3", "ioext"),
     *("float32", "float16", "bfloat16", "int8", "int32", "int64", "hwc8", "chw2", "any rank", "alias", "workspace"),
-    *(f"field {kind.value}" for kind in cpp_fields.CPP_TYPES),
+    *(f"field {kind.value}" for kind in CPP_TYPES),
     *("list", "list of a dimension", "required", "values", "choice", "absent dimension", "length in a shape"),
     *(
         "broadcast",
@@ -62,16 +63,30 @@ def test_float8_and_scales_of_channels_are_drawn() -> None:
 
 
 PROGRAM = """
-#include <pluginkit/dimension.h>
-#include <array>
+{includes}
 #include <cstdio>
-#include <string>
-#include <vector>
-constexpr int64_t kNoDimension = std::numeric_limits<int64_t>::min();
-using pluginkit::Dimension;
-int64_t floorDiv(int64_t a, int64_t b) {{ return floorQuotient(Dimension{{a}}, Dimension{{b}}).value(); }}
-int64_t ceilDiv(int64_t a, int64_t b) {{ return ceilQuotient(Dimension{{a}}, Dimension{{b}}).value(); }}
-{functions}
+namespace
+{{
+template <typename Signature>
+void print(typename Signature::Fields const& f, pluginkit::Shape const* inputs, bool workspace)
+{{
+    pluginkit::Sizes<Signature::kOutputs> sizes(inputs);
+    Signature::shapes(sizes, f);
+    for (int32_t i = 0; i < Signature::kOutputs; ++i)
+    {{
+        pluginkit::Shape const& shape = sizes.output(i);
+        std::printf("%d ", shape.rank);
+        for (int32_t j = 0; j < shape.rank; ++j)
+        {{
+            std::printf("%lld ", static_cast<long long>(shape.dims[j]));
+        }}
+    }}
+    if (workspace)
+    {{
+        std::printf("%lld ", static_cast<long long>(Signature::workspace(sizes, f).value()));
+    }}
+}}
+}} // namespace
 int main()
 {{
 {calls}
@@ -84,23 +99,14 @@ class _Code:
 
     def __init__(self, one: Drawn, number: int) -> None:
         # A size tensor is its upper bound here, which is an expression.
-        self.manifest = manifest = Manifest.parse(one.text).bounded()
+        self.whole = Manifest.parse(one.text)
+        self.manifest = manifest = self.whole.bounded()
         self.points = list({tuple(e.items()): e for e in map(manifest.profiles[0].at, ("min", "opt", "max"))}.values())
-        fields = cpp_fields.snippets(manifest)["fields"]
-        members = " ".join(f"{field['cpp']} {field['name']}{{{self._literal(field['name'])}}};" for field in fields)
-        made = [text for tensor in manifest.outputs for text in cpp_dimensions.numbers(manifest, tensor)]
-        workspace = cpp_workspace.snippets(manifest)["workspace"]
-        if workspace and BASES[manifest.plugin.base].dynamic_shapes:
-            made.append(f"({workspace['bytes']}).value()")
-        lines = "".join(f'    std::printf("%lld ", static_cast<long long>({text}));\n' for text in made)
-        self.function = (
-            f"struct P{number} {{ {members} }};\n"
-            f"template <typename At> void f{number}([[maybe_unused]] At at)\n{{\n"
-            f"    [[maybe_unused]] P{number} const mParameters;\n"
-            f"    [[maybe_unused]] auto const& parameters = mParameters;\n"
-            f"{lines}}}\n"
-        )
-        self.calls = "".join(self._call(number, point) for point in self.points)
+        self.workspace = manifest.plugin.workspace is not None and BASES[manifest.plugin.base].dynamic_shapes
+        # All are drawn with one name.
+        text, own = signature.header(self.whole), f"drawn{number}"
+        self.header = re.sub(rf"\b{text.split('namespace ')[1].split()[0]}\b", own, text)
+        self.calls = "".join(self._call(own, point) for point in self.points)
 
     def _literal(self, name: str) -> str:
         field = next(field for field in self.manifest.fields if field.name == name)
@@ -111,12 +117,15 @@ class _Code:
             value = (0,) * len(field.example(self.manifest.profiles[0].at("opt")))  # type: ignore[arg-type]
         return ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
 
-    def _call(self, number: int, point: dict[str, int]) -> str:
+    def _call(self, namespace: str, point: dict[str, int]) -> str:
         rows = [tensor.dims(point) for tensor in self.manifest.inputs]
-        table = ", ".join("{" + ", ".join(map(str, (*dims, *[0] * (8 - len(dims))))) + "}" for dims in rows)
+        table = ", ".join(f"{{{len(dims)}, {{{', '.join(map(str, dims))}}}}}" for dims in rows)
+        fields = "".join(
+            f" f.{field.name} = {{{text}}};" for field in self.manifest.fields if (text := self._literal(field.name))
+        )
         return (
-            f"    {{ static int64_t const dims[][8] = {{{table}}};\n"
-            f"      f{number}([](int32_t input, int32_t dim) {{ return dims[input][dim]; }}); }}\n"
+            f"    {{ static pluginkit::Shape const inputs[] = {{{table}}}; {namespace}::Fields f;{fields}\n"
+            f"      print<{namespace}::Signature>(f, inputs, {str(self.workspace).lower()}); }}\n"
         )
 
     def expected(self) -> list[int]:
@@ -124,9 +133,11 @@ class _Code:
         manifest, found = self.manifest, []
         for point in self.points:
             env = {**manifest.shape_values({}), **point}
-            dims = [shapes.parse(dim) for tensor in manifest.outputs for dim in tensor.shape]
-            found += [shapes.evaluate(dim, env) if shapes.exists(dim, env) else -(2**63) for dim in dims]
-            if manifest.plugin.workspace and BASES[manifest.plugin.base].dynamic_shapes:
+            for tensor in manifest.outputs:
+                parsed = map(shapes.parse, tensor.shape)
+                dims = [shapes.evaluate(dim, env) for dim in parsed if shapes.exists(dim, env)]
+                found += [len(dims), *dims]
+            if self.workspace:
                 found.append(manifest.workspace_bytes({}, point))
         return found
 
@@ -148,10 +159,14 @@ def test_the_code_of_10_drawn_signatures(tmp_path: Path) -> None:
             found = plan(manifest, Reference.load(folder / "reference.py", manifest), families=["plain"], random=0)
             assert found.cases
     source, program = tmp_path / "code.cpp", tmp_path / "code"
-    functions, calls = ("".join(getattr(code, part) for code in codes) for part in ("function", "calls"))
-    source.write_text(PROGRAM.format(functions=functions, calls=calls))
+    for number, code in enumerate(codes):
+        (tmp_path / f"{number}.h").write_text(code.header, encoding="utf-8")
+    includes = "\n".join(f'#include "{number}.h"' for number in range(len(codes)))
+    source.write_text(PROGRAM.format(includes=includes, calls="".join(code.calls for code in codes)))
     flags = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-fsanitize=undefined"]
-    subprocess.run([default_cxx(), "-std=c++17", *flags, f"-I{include_dir()}", source, "-o", program], check=True)
+    flags += ["-isystem", str(toolchain.cuda_include_dirs()[0])]
+    command = [default_cxx(), "-std=c++17", *flags, f"-I{include_dir()}", f"-I{tmp_path}", source, "-o", program]
+    subprocess.run(command, check=True)
     printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
     assert [int(one) for one in printed] == [size for code in codes for size in code.expected()]
 

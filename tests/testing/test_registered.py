@@ -13,6 +13,7 @@ from pluginkit.runtimes.lean import session as lean
 from pluginkit.testing.report import Outcome
 
 needs_lean = pytest.mark.skipif(not lean.probe().found, reason=lean.probe().reason)
+FORGETS = "void setPluginNamespace([[maybe_unused]] char const* name) noexcept override {}"
 pytestmark = [pytest.mark.compile, pytest.mark.lean, needs_lean]
 
 
@@ -29,10 +30,10 @@ def test_a_namespace_that_is_forgotten_turns_the_run_red(scale_project: Path, tm
     project = tmp_path / "scale"
     shutil.copytree(scale_project, project, ignore=shutil.ignore_patterns("build"))
     source = project / "src" / "scale.cpp"
-    keeps = "mNamespace = asNamespace(pluginNamespace);"
     text = source.read_text()
-    assert keeps in text
-    source.write_text(text.replace(keeps, "static_cast<void>(pluginNamespace);", 1))
+    assert "\n{\n};\n" in text
+    text = text.replace("\n{\n};\n", f"\n{{\npublic:\n{FORGETS}\n}};\n", 1)
+    source.write_text(text)
     report = run(Options(project=project, only=("registry/*",)))
     assert report.exit_code == 1
     assert all("and was put into 'pluginkit.test'" in verdict.message for verdict in report.registries)

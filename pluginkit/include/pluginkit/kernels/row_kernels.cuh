@@ -33,6 +33,12 @@ RowOutput<T> rowOutput(void* data, float scale = 1.0F) noexcept
     return {static_cast<T*>(data), output<T>(data, scale).inverse};
 }
 
+template <typename T>
+RowOutput<T> rowOutput(pluginkit::Output const& tensor) noexcept
+{
+    return rowOutput<T>(tensor.data, tensor.scale);
+}
+
 namespace detail
 {
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <pluginkit/layer/tensor.h>
 
 #include <cstdint>
 #include <cstdlib>
