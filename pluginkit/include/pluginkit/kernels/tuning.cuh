@@ -1,14 +1,14 @@
 //! Values of a launch that change its speed, and no result but for the order in which sums are added up, for each GPU
 //! architecture as `pluginkit tune` found them.
-//! `kernels::tuned(stream)` in place of a stream has all launches of these headers take them:
+//! `kernels::tuned(run)` in place of a stream has all launches of these headers take them:
 //!
-//!     kernels::launchElementwise(kernels::tuned(stream, args.tactic), count, Layer{}, ...);
+//!     kernels::launchElementwise(kernels::tuned(run), run.count, Layer{}, ...);
 //!
 //! A kernel of your own names its values in `[tuning.parameters]` of pluginkit.toml, `unroll` for `kUnroll`:
 //!
-//!     kernels::launchWith(kernels::tuned(stream, args.tactic), [&](cudaStream_t on, auto values) {
+//!     kernels::launchWith(kernels::tuned(run), [&](cudaStream_t on, auto values) {
 //!         constexpr int32_t kUnroll = decltype(values)::kUnroll;
-//!         myKernel<kUnroll><<<blocks, kThreads, 0, on>>>(args);
+//!         myKernel<kUnroll><<<blocks, kThreads, 0, on>>>(...);
 //!         return cudaGetLastError();
 //!     });
 #pragma once
