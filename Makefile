@@ -12,7 +12,7 @@ PYTEST ?=
 SUITE ?=
 ONLY ?=
 
-.PHONY: demo test test-all lint setup wheel wheels fresh clean
+.PHONY: demo test test-all lint docs setup wheel wheels fresh clean
 
 demo: $(DEMO)
 	@rm -rf build/demo
@@ -31,6 +31,15 @@ test-all: setup lint
 
 lint: setup
 	@$(RUN) tools/lint.py
+
+# The site, in build/docs: what the extra `docs` has is installed when it is first asked for. A warning is an error; links
+# between pages and to headings are checked.
+docs: setup
+	@$(RUN) -c "import myst_parser, pydata_sphinx_theme" 2> /dev/null || \
+	    $(RUN) -m pip --disable-pip-version-check install --quiet $$($(RUN) -c \
+	    "from pluginkit import installation; print(*installation.requirements(('docs',)))")
+	@$(RUN) -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "build/docs/index.html"
 
 setup: $(STAMP)
 

@@ -1,9 +1,9 @@
-"""The record of a GPU: `python benchmarks/gpu.py [COMMIT]` writes benchmarks/results/DATE-GPU.json (and two pictures).
+"""The samples' record: `python benchmarks/gpu.py [COMMIT]` on a GPU writes benchmarks/results/samples.csv and .png.
 
 It builds the samples for the GPU here and runs `pluginkit bench` on them, several at once (the reference's work goes on
 while another one measures; measurements wait for one another), then what `launches.py` measures, alone. COMMIT is for a
-tree that is no git checkout. Limits that the samples are to keep are checked at the end; the exit code is 1 where one
-is missed.
+tree that is not a git checkout. Limits that the samples are to keep are checked at the end; the exit code is 1 where
+one is missed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import launches
+import records
 from rich.console import Console
 from rich.table import Table
 
@@ -60,7 +61,6 @@ def main() -> None:
         launches.show(launched)
         device = runs["bar_plugin"]["device"]
         date = dt.datetime.now(tz=dt.timezone.utc)
-        stem = f"{date:%Y-%m-%d}-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}"
         record = {
             "device": device,
             "driver": _driver(),
@@ -71,15 +71,22 @@ def main() -> None:
             "nvcc": _nvcc(),
             "torch": _torch(),
             "seconds": round(time.monotonic() - started, 1),
-            "runs": runs,
-            "launches": launched,
+            "cases": [
+                {"run": name, "copy_rate": run["copy_rate"], **result}
+                for name, run in runs.items()
+                for result in run["results"]
+            ],
+            **{
+                kind: [{"name": name, **times} for name, times in measured.items()]
+                for kind, measured in launched.items()
+                if isinstance(measured, dict)
+            },
             "limits": [*_shares(runs), *_launches(launched)],
         }
         out = Path(os.environ.get("PLUGINKIT_RESULTS", HERE / "results"))
         out.mkdir(parents=True, exist_ok=True)
-        (out / f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        for picture in Path(folder).glob("*.png"):
-            (out / f"{stem}-{picture.name}").write_bytes(picture.read_bytes())
+        records.write(record, out / "samples.csv")
+        (out / "samples.png").write_bytes((Path(folder) / "bar_plugin.png").read_bytes())
     sys.exit(_printed(record))
 
 

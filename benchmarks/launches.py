@@ -28,7 +28,7 @@ from rich.table import Table
 from pluginkit import gpu, host, scaffold
 from pluginkit.bench.cases import cases
 from pluginkit.bench.layer import BenchLayer
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.build import build, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.dtypes import DType

@@ -4,7 +4,7 @@ It compiles `patterns.cu` and the kernel that `pluginkit new` writes by nvcc, me
 rows of 4096 and 134 million elements, over widths of rows and over sizes, the smaller ones also after a kernel that
 doesn't start the next one early; then, by `--torch`, what torch takes for the same, eager and compiled; by `--cub` what
 CUB's device-wide algorithms take. The exit code is 1 where a share is below its limit, or a pattern takes longer than
-CUB by more than 2 %. `patterns_tables.py` writes a record's figures into the documents.
+CUB by more than 2 %. `patterns_tables.py` writes the record's figures into the documents.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import records
 from patterns_tables import TYPES, missed, tables
 from rich.console import Console
 from rich.table import Table
@@ -90,8 +90,7 @@ def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dic
         **others,
     }
     out.mkdir(parents=True, exist_ok=True)
-    stem = f"{date:%Y-%m-%d}-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}-patterns"
-    (out / f"{stem}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    records.write(record, out / "patterns.csv")
     below = show(record)
     for line in below:
         Console().print(f"missed: {line}", highlight=False)

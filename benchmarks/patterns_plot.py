@@ -1,19 +1,18 @@
-"""The curves of a record of `patterns.py`: the patterns' shares of the copies' rate, over sizes and widths of rows.
+"""The curves of the record of `patterns.py`: the patterns' shares of the copies' rate, over sizes and widths of rows.
 
-`python benchmarks/patterns_plot.py RECORD` draws them into an SVG beside the record. It needs matplotlib
-(the extra html), and no GPU.
+`python benchmarks/patterns_plot.py` draws them into benchmarks/results/patterns.svg. It needs matplotlib (the extra
+html), and no GPU.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import patterns_tables as tables
+import records
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,13 +20,8 @@ COLUMNS = 4
 COLORS = {kind: f"C{index}" for index, kind in enumerate(tables.TYPES)}
 
 
-def draw(record: dict[str, Any], source: str) -> Figure:
-    """A panel for each case, with a line for each type.
-
-    Args:
-        record: What `patterns.py` recorded.
-        source: The record's name, for the title.
-    """
+def draw(record: dict[str, Any]) -> Figure:
+    """A panel for each case of what `patterns.py` recorded, with a line for each type."""
     panels = [
         (case, unit, {kind: of[case, kind] for kind in tables.TYPES if (case, kind) in of})
         for unit, of in (("bytes of a tensor", tables.by_size(record)), ("elements of a row", tables.by_width(record)))
@@ -35,7 +29,7 @@ def draw(record: dict[str, Any], source: str) -> Figure:
     ]
     rows = -(-len(panels) // COLUMNS)
     figure = Figure(figsize=(3.2 * COLUMNS, 2.5 * rows), layout="constrained")
-    figure.suptitle(f"{record['device']}: shares of the rate of copies of as many bytes ({source})")
+    figure.suptitle(f"{tables.recorded(record)}: shares of the rate of copies of as many bytes")
     for panel, (case, unit, curves) in zip(figure.subplots(rows, COLUMNS).flat, panels, strict=False):
         _panel(panel, case, unit, curves)
     for panel in figure.axes[len(panels) :]:
@@ -61,14 +55,10 @@ def _panel(axes: Axes, case: str, unit: str, curves: dict[str, dict[int, float]]
 
 def main() -> int:
     """Write the picture."""
-    if len(sys.argv) != 2:
-        sys.stderr.write(f"usage: {sys.argv[0]} RECORD.json\n")
-        return 2
-    record = Path(sys.argv[1])
-    picture = record.with_suffix(".svg")
+    picture = tables.RECORD.with_suffix(".svg")
     # The same record makes the same file.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": record.stem}):
-        draw(json.loads(record.read_text(encoding="utf-8")), record.stem).savefig(picture, metadata={"Date": None})
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.stem}):
+        draw(records.read(tables.RECORD)).savefig(picture, metadata={"Date": None})
     sys.stdout.write(f"{os.path.relpath(picture)}\n")
     return 0
 

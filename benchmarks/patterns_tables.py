@@ -1,12 +1,11 @@
-"""The tables of a record of `patterns.py`, and the documents that show them.
+"""The tables of the record of `patterns.py`, and the documents that show its figures.
 
-`python benchmarks/patterns_tables.py RECORD` writes the figures of a record into docs/kernels.md and into the gallery's
-page, and all of its tables into a file beside it. It needs no GPU. `patterns_plot.py` draws the curves.
+`python benchmarks/patterns_tables.py` prints all tables of benchmarks/results/patterns.csv, and writes the figures,
+with GPU and date, into docs/kernel-speed.md and the gallery's page, without a GPU. `patterns_plot.py` draws the curves.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -16,8 +15,11 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+import records
+
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "kernels.md"
+RECORD = ROOT / "benchmarks" / "results" / "patterns.csv"
+PAGE = ROOT / "docs" / "kernel-speed.md"
 GALLERY = ROOT / "samples" / "gallery" / "README.md"
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
 TYPES = tuple(BYTES)
@@ -54,25 +56,14 @@ CUB = 1.02  # most times what CUB takes for the same
 TINY = 1.2  # most times a kernel of one load and one store, in a replayed graph
 PLACE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.DOTALL)
 FIGURES = re.compile(r"^(\| \[(\w+)\].* \| )(?:\d\.\d\d(?: · \d\.\d\d){3}|not recorded) \|$", re.MULTILINE)
-LINK = re.compile(r"[\w-]+-patterns(?=\.(?:json|md|svg))")
+RECORDED = re.compile(r"[^()]+, \d{4}-\d\d-\d\d(?=, \[the\s+record\])")
 PROJECTS = {
-    "leaky": "pluginkit new",
     "fast_gelu": "gelu",
     "bias_gelu": "bias+gelu",
     "swi_glu": "swiglu",
-    "row_softmax": "softmax",
     "layer_norm": "layer_norm",
     "rms_norm": "rms_norm",
     "add_rms_norm": "add+rms_norm",
-    "row_max": "row max",
-    "cumsum": "cumsum",
-    "embedding": "embedding",
-    "swap_axes": "transpose",
-    "channels_last": "NCHW to NHWC",
-    "rim": "pad reflect",
-    "max_pooling": "max pool 3x3",
-    "places": "nonzero",
-    "keep_largest": "top-k mask",
 }
 """The gallery's projects, and what the record calls their layers."""
 
@@ -95,7 +86,7 @@ def tables(record: dict[str, Any]) -> list[Figures]:
     """All tables of a record."""
     parts = [large(record), widths(record), sizes(record)]
     parts += [after(record)] if record.get("after") else []
-    parts += [replayed(record)] if record["replayed"] else []
+    parts += [replayed(record)] if record.get("replayed") else []
     return [*parts, *([beside_cub(record)] if record.get("cub") else [])]
 
 
@@ -118,7 +109,7 @@ def large(record: dict[str, Any]) -> Figures:
     """Each case with the large tensor, in the types, and what others take for it."""
     found = shares(record)
     others: dict[tuple[str, str], list[str]] = {}
-    for row in record["torch"]:
+    for row in record.get("torch", []):
         # torch's ways are in the order of `patterns_torch.py`: eager, compiled.
         others.setdefault((row["case"].rpartition(", ")[0], row["type"]), []).append(f"{row['share']:.2f}")
 
@@ -215,7 +206,7 @@ def replayed(record: dict[str, Any]) -> Figures:
 
 
 def _times(record: dict[str, Any]) -> dict[tuple[str, str], float]:
-    taken = {(row["replayed"], row["type"]): row["us"] for row in record["replayed"]}
+    taken = {(row["replayed"], row["type"]): row["us"] for row in record.get("replayed", [])}
     return {
         (case, kind): time / taken["load and store", kind]
         for (case, kind), time in taken.items()
@@ -270,40 +261,32 @@ def missed(record: dict[str, Any]) -> list[str]:
     return lines
 
 
-def written(record: dict[str, Any], stem: str) -> dict[Path, str]:
-    """The documents with a record's figures: each one's text.
-
-    Args:
-        record: What `patterns.py` recorded.
-        stem: The name of the record's file without its ending.
-    """
+def written(record: dict[str, Any]) -> dict[Path, str]:
+    """The documents with the figures of what `patterns.py` recorded: each one's text."""
     found = shares(record)
 
     def row(match: re.Match[str]) -> str:
-        layer = PROJECTS[match[2]]
+        layer = PROJECTS.get(match[2], "")  # a project newer than the record has none
         if (layer, TYPES[0]) not in found:
             return f"{match[1]}not recorded |"
         return f"{match[1]}{' · '.join(f'{found[layer, kind]:.2f}' for kind in TYPES)} |"
 
     page = PLACE.sub(lambda _: large(record).markdown(), PAGE.read_text(encoding="utf-8"))
     gallery = FIGURES.sub(row, GALLERY.read_text(encoding="utf-8"))
-    beside = f"# {record['device']}, {record['date'][:10]}\n\nMade by `benchmarks/patterns.py`, from `{stem}.json`.\n"
-    for table in tables(record):
-        beside += f"\n## {table.title}\n\n{table.markdown()}"
-    return {
-        PAGE: LINK.sub(stem, page),
-        GALLERY: LINK.sub(stem, gallery),
-        ROOT / "benchmarks" / "results" / f"{stem}.md": beside,
-    }
+    return {path: RECORDED.sub(recorded(record), text) for path, text in ((PAGE, page), (GALLERY, gallery))}
+
+
+def recorded(record: dict[str, Any]) -> str:
+    """The GPU and the day of a record."""
+    return f"{record['device']}, {record['date'][:10]}"
 
 
 def main() -> int:
-    """Write the documents."""
-    if len(sys.argv) != 2:
-        sys.stderr.write(f"usage: {sys.argv[0]} RECORD.json\n")
-        return 2
-    record = Path(sys.argv[1])
-    for path, text in written(json.loads(record.read_text(encoding="utf-8")), record.stem).items():
+    """Print the tables, write the documents."""
+    record = records.read(RECORD)
+    for table in tables(record):
+        sys.stdout.write(f"## {table.title}\n\n{table.markdown()}\n")
+    for path, text in written(record).items():
         path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{os.path.relpath(path)}\n")
     return 0

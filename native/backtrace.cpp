@@ -1,5 +1,7 @@
 #include "backtrace.h"
 
+#include "closed.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -52,8 +54,12 @@ void write(Frames const& frames, int count, int skipped) noexcept
 }
 
 //! The frames of its caller are those of this function, of the kernel's return from the handler, and then those sought.
-void handle(int number, siginfo_t* info, void* /*context*/)
+void handle(int number, siginfo_t* info, void* context)
 {
+    if (number == SIGSEGV)
+    {
+        noteBeyond(info, context);
+    }
     Frames frames{};
     int const count = backtrace(frames.data(), static_cast<int>(kFRAMES));
     write(frames, count, 2);

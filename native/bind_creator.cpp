@@ -1,7 +1,8 @@
 #include "bind.h"
-#include "breadcrumb.h"
+#include "call_file.h"
 #include "given_fields.h"
 #include "library.h"
+#include "litter.h"
 #include "plugin_v3.h"
 #include "py_plugins.h"
 
@@ -14,6 +15,8 @@ namespace pluginkit
 
 namespace
 {
+
+constexpr char const* kLAYER{"the layer's name"};
 
 //! A creator of a library that is kept loaded as long as the creator is known.
 class PyCreator
@@ -72,8 +75,9 @@ public:
 
     void setNamespace(std::string const& value) const
     {
+        ClosedText const given{value, "pluginNamespace"};
         Call const call{"IPluginCreator::setPluginNamespace"};
-        v2().setPluginNamespace(value.c_str());
+        v2().setPluginNamespace(given.get());
     }
 
     //! Nothing when the answer is null; else (nbFields, the fields, or nothing when their array is null).
@@ -105,11 +109,12 @@ public:
 
     py::object create(std::string const& layer, std::vector<PyField> const& fields)
     {
-        auto& given = *mGiven.emplace_back(std::make_unique<GivenFields>(fields));
+        auto& given = keep(fields);
         nvinfer1::IPluginV2* made = nullptr;
         {
+            ClosedText const name{layer, kLAYER};
             Call const call{"IPluginCreator::createPlugin"};
-            made = v2().createPlugin(layer.c_str(), given.get());
+            made = v2().createPlugin(name.get(), given.get());
         }
         given.wipe();
         return wrap(made);
@@ -119,50 +124,34 @@ public:
     std::unique_ptr<PyPluginV3> createV3(std::string const& layer, std::vector<PyField> const& fields,
                                          std::int32_t phase)
     {
-        auto& given = *mGiven.emplace_back(std::make_unique<GivenFields>(fields));
+        auto& given = keep(fields);
         nvinfer1::IPluginV3* made = nullptr;
         {
+            ClosedText const name{layer, kLAYER};
             Call const call{"IPluginCreatorV3One::createPlugin"};
-            made = v3().createPlugin(layer.c_str(), given.get(), static_cast<nvinfer1::TensorRTPhase>(phase));
+            made = v3().createPlugin(name.get(), given.get(), static_cast<nvinfer1::TensorRTPhase>(phase));
         }
         given.wipe();
         return made == nullptr ? nullptr : std::make_unique<PyPluginV3>(made);
     }
 
-    //! As `create`; a read beyond a value ends the process, and the values are gone after the call.
-    py::object createClosed(std::string const& layer, std::vector<PyField> const& fields)
+    //! As `create`, over memory that holds `fill` wherever the plugin writes nothing.
+    py::object createOver(std::string const& layer, std::vector<PyField> const& fields, int fill)
     {
-        nvinfer1::IPluginV2* made = nullptr;
-        {
-            ClosedFields const given{fields};
-            Call const call{"IPluginCreator::createPlugin"};
-            made = v2().createPlugin(layer.c_str(), given.get());
-        }
-        return wrap(made);
+        Littered const littered{fill};
+        return create(layer, fields);
     }
 
-    //! As `createV3`; see `createClosed`.
-    std::unique_ptr<PyPluginV3> createV3Closed(std::string const& layer, std::vector<PyField> const& fields,
-                                               std::int32_t phase)
-    {
-        nvinfer1::IPluginV3* made = nullptr;
-        {
-            ClosedFields const given{fields};
-            Call const call{"IPluginCreatorV3One::createPlugin"};
-            made = v3().createPlugin(layer.c_str(), given.get(), static_cast<nvinfer1::TensorRTPhase>(phase));
-        }
-        return made == nullptr ? nullptr : std::make_unique<PyPluginV3>(made);
-    }
-
-    //! As `deserialize`; see `createClosed`. No bytes lie at null.
+    //! As `deserialize`; a read beyond the bytes ends the process. No bytes lie at null.
     py::object deserializeClosed(std::string const& layer, py::bytes const& data) const
     {
         nvinfer1::IPluginV2* made = nullptr;
         {
-            ClosedBytes const bytes{data};
+            ClosedCopy const bytes{std::string_view{data}, "the serialized bytes"};
+            ClosedText const name{layer, kLAYER};
             Call const call{"IPluginCreator::deserializePlugin"};
             auto const size = static_cast<std::size_t>(PyBytes_Size(data.ptr()));
-            made = v2().deserializePlugin(layer.c_str(), size == 0 ? nullptr : bytes.data(), size);
+            made = v2().deserializePlugin(name.get(), size == 0 ? nullptr : bytes.data(), size);
         }
         return wrap(made);
     }
@@ -174,14 +163,26 @@ public:
         std::vector<char> bytes(text.begin(), text.end());
         nvinfer1::IPluginV2* made = nullptr;
         {
+            ClosedText const name{layer, kLAYER};
             Call const call{"IPluginCreator::deserializePlugin"};
-            made = v2().deserializePlugin(layer.c_str(), bytes.data(), bytes.size());
+            made = v2().deserializePlugin(name.get(), bytes.data(), bytes.size());
         }
         std::fill(bytes.begin(), bytes.end(), static_cast<char>(0xEE));
         return wrap(made);
     }
 
 private:
+    //! Those of the last calls: a plugin that keeps a pointer reads what was wiped. Not of all, which could be many.
+    GivenFields& keep(std::vector<PyField> const& fields)
+    {
+        constexpr std::size_t kMOST = 16;
+        if (mGiven.size() == kMOST)
+        {
+            mGiven.pop_front();
+        }
+        return mGiven.emplace_back(fields);
+    }
+
     void checkLoaded() const
     {
         if (!mLibrary->loaded())
@@ -195,7 +196,7 @@ private:
         checkLoaded();
         if (!isV2())
         {
-            throw UseError{"this creator is no IPluginCreator: its interface kind is " +
+            throw UseError{"this creator is not an IPluginCreator: its interface kind is " +
                            std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
         }
         return *mV2;
@@ -206,7 +207,7 @@ private:
         checkLoaded();
         if (!isV3())
         {
-            throw UseError{"this creator is no IPluginCreatorV3One: its interface kind is " +
+            throw UseError{"this creator is not an IPluginCreatorV3One: its interface kind is " +
                            std::string{mInfo.kind == nullptr ? "null" : mInfo.kind}};
         }
         return *static_cast<nvinfer1::IPluginCreatorV3One*>(mCreator);
@@ -267,7 +268,7 @@ private:
     nvinfer1::IPluginCreatorInterface* mCreator{nullptr};
     nvinfer1::InterfaceInfo mInfo{};
     std::unique_ptr<V2Creator> mV2;
-    std::vector<std::unique_ptr<GivenFields>> mGiven;
+    std::deque<GivenFields> mGiven;
 };
 
 } // namespace
@@ -284,13 +285,16 @@ void bindCreator(py::module_& module)
         .def("set_namespace", &PyCreator::setNamespace, py::arg("value"))
         .def("field_names", &PyCreator::fieldNames)
         .def("create", &PyCreator::create, py::arg("layer"), py::arg("fields"))
+        .def("create_over", &PyCreator::createOver, py::arg("layer"), py::arg("fields"), py::arg("fill"))
         .def("create_v3", &PyCreator::createV3, py::arg("layer"), py::arg("fields"), py::arg("phase"))
         .def("deserialize", &PyCreator::deserialize, py::arg("layer"), py::arg("data"))
-        .def("create_closed", &PyCreator::createClosed, py::arg("layer"), py::arg("fields"))
-        .def("create_v3_closed", &PyCreator::createV3Closed, py::arg("layer"), py::arg("fields"), py::arg("phase"))
         .def("deserialize_closed", &PyCreator::deserializeClosed, py::arg("layer"), py::arg("data"));
     py::class_<Library, std::shared_ptr<Library>>(module, "Library")
-        .def(py::init<std::string const&, std::int32_t>(), py::arg("path"), py::arg("version"))
+        .def(py::init([](std::string const& path, std::int32_t version, bool registers,
+                         std::vector<std::string> const& initFunctions, bool lazy)
+                      { return std::make_shared<Library>(path, version, Loading{registers, initFunctions, lazy}); }),
+             py::arg("path"), py::arg("version"), py::arg("registers") = false,
+             py::arg("init_functions") = std::vector<std::string>{}, py::arg("lazy") = true)
         .def("creators",
              [](std::shared_ptr<Library> const& library)
              {

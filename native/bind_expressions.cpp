@@ -48,9 +48,9 @@ public:
     {
         return mSession.faults();
     }
-    std::vector<std::string> doubts() const
+    std::vector<std::string> warnings() const
     {
-        return mSession.doubts();
+        return mSession.warnings();
     }
 
 private:
@@ -77,7 +77,7 @@ void bindExpressions(py::module_& module)
         .def("constant_value", &PyBuilder::constantValue, py::arg("expr"))
         .def_property_readonly("nodes", &PyBuilder::nodes)
         .def_property_readonly("faults", &PyBuilder::faults)
-        .def_property_readonly("doubts", &PyBuilder::doubts);
+        .def_property_readonly("warnings", &PyBuilder::warnings);
     module.def(
         "evaluate", [](PyNodes const& nodes, std::vector<std::int64_t> const& symbols)
         { return evaluate(fromPython(nodes, symbols.size()), symbols); }, py::arg("nodes"), py::arg("symbols"));

@@ -1,12 +1,9 @@
 #include "bind.h"
+#include "litter.h"
 #include "py_plugins.h"
 
-#include <array>
-#include <cstdlib>
-#include <cstring>
-#include <malloc.h>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,54 +18,15 @@ namespace
 //! A copy that lives as long as the process: no header says for how long a plugin may use what it is given.
 char const* kept(std::string const& text)
 {
-    static auto* const texts = new std::set<std::string>;
-    return texts->insert(text).first->c_str();
-}
-
-//! Leaves a byte in the stack below its caller, where the next call's variables begin.
-__attribute__((noinline)) void fillStack(int fill)
-{
-    constexpr std::size_t kBytes = std::size_t{16} * 1024;
-    std::array<unsigned char volatile, kBytes> below;
-    for (std::size_t i = 0; i < kBytes; ++i)
-    {
-        below[i] = static_cast<unsigned char>(fill);
-    }
-}
-
-//! Leaves a byte in what malloc gives next: of small blocks glibc keeps some apart, which M_PERTURB doesn't reach.
-void fillHeap(int fill)
-{
-    constexpr std::size_t kLargest = 1040;
-    constexpr std::size_t kStep = 16;
-    constexpr int kKept = 7;
-    std::vector<void*> blocks;
-    for (std::size_t size = kStep; size <= kLargest; size += kStep)
-    {
-        for (int i = 0; i < kKept; ++i)
-        {
-            if (void* const block = std::malloc(size - sizeof(std::size_t)); block != nullptr)
-            {
-                blocks.push_back(std::memset(block, fill, size - sizeof(std::size_t)));
-            }
-        }
-    }
-    for (void* const block : blocks)
-    {
-        std::free(block);
-    }
+    static auto* const texts = new std::map<std::string, ClosedText>;
+    return texts->try_emplace(text, text, "pluginNamespace").first->second.get();
 }
 
 //! A clone over memory that holds `fill` wherever the plugin writes nothing.
 std::unique_ptr<PyPlugin> cloneOver(PyPlugin const& plugin, int fill)
 {
-    // glibc writes the complement of it into what it allocates.
-    ::mallopt(M_PERTURB, ~fill & 0xFF);
-    fillHeap(fill);
-    fillStack(fill);
-    auto copy = plugin.clone();
-    ::mallopt(M_PERTURB, 0);
-    return copy;
+    Littered const littered{fill};
+    return plugin.clone();
 }
 
 void bindCommon(py::module_& module)
@@ -98,11 +56,7 @@ void bindCommon(py::module_& module)
             "output_data_type",
             [](PyPlugin const& p, std::int32_t index, std::vector<std::int32_t> const& codes)
             {
-                std::vector<nvinfer1::DataType> types;
-                for (auto const code : codes)
-                {
-                    types.push_back(static_cast<nvinfer1::DataType>(code));
-                }
+                auto const types = toTypes(codes, "inputTypes");
                 return static_cast<std::int32_t>(p.common().getOutputDataType(index, types.data(), count(types)));
             },
             py::arg("index"), py::arg("input_types"))
@@ -115,7 +69,7 @@ void bindCommon(py::module_& module)
             "supports_format_combination",
             [](PyPlugin const& p, std::int32_t pos, std::vector<PyDesc> const& inOut, std::int32_t nbInputs,
                std::int32_t nbOutputs)
-            { return p.common().supportsFormatCombination(pos, toDescs(inOut).data(), nbInputs, nbOutputs); },
+            { return p.common().supportsFormatCombination(pos, toDescs(inOut, "inOut").data(), nbInputs, nbOutputs); },
             py::arg("pos"), py::arg("in_out"), py::arg("nb_inputs"), py::arg("nb_outputs"));
 }
 
@@ -127,12 +81,18 @@ void bindDynamic(py::module_& module)
         .def(
             "configure_plugin",
             [](PyDynamicPlugin const& p, std::vector<PyDynamicDesc> const& in, std::vector<PyDynamicDesc> const& out)
-            { p.get().configurePlugin(toDynamicDescs(in).data(), count(in), toDynamicDescs(out).data(), count(out)); },
+            {
+                p.get().configurePlugin(toDynamicDescs(in, "in").data(), count(in), toDynamicDescs(out, "out").data(),
+                                        count(out));
+            },
             py::arg("inputs"), py::arg("outputs"))
         .def(
             "workspace_size",
             [](PyDynamicPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
-            { return p.get().getWorkspaceSize(toDescs(in).data(), count(in), toDescs(out).data(), count(out)); },
+            {
+                return p.get().getWorkspaceSize(toDescs(in, "inputs").data(), count(in), toDescs(out, "outputs").data(),
+                                                count(out));
+            },
             py::arg("inputs"), py::arg("outputs"))
         .def(
             "enqueue",
@@ -140,10 +100,10 @@ void bindDynamic(py::module_& module)
                std::vector<std::uintptr_t> const& inputs, std::vector<std::uintptr_t> const& outputs,
                std::uintptr_t workspace, std::uintptr_t stream, std::int64_t times)
             {
-                auto const inDescs = toDescs(in);
-                auto const outDescs = toDescs(out);
-                auto const from = toPointers(inputs);
-                auto const to = toPointers(outputs);
+                auto const inDescs = toDescs(in, "inputDesc");
+                auto const outDescs = toDescs(out, "outputDesc");
+                auto const from = toPointers(inputs, "inputs");
+                auto const to = toPointers(outputs, "outputs");
                 return repeated(times,
                                 [&]
                                 {
@@ -166,11 +126,8 @@ py::class_<PyStatic, PyPlugin> bindStatic(py::module_& module, char const* name)
             "output_dimensions",
             [](PyStatic const& p, std::int32_t index, std::vector<PyDims> const& inputs)
             {
-                std::vector<nvinfer1::Dims64> dims;
-                for (PyDims const& one : inputs)
-                {
-                    dims.push_back(toDims(one));
-                }
+                ClosedArray<nvinfer1::Dims64> const dims{inputs.size(), "inputs"};
+                std::transform(inputs.begin(), inputs.end(), dims.begin(), toDims);
                 auto const answer = p.get().getOutputDimensions(index, dims.data(), count(dims));
                 auto const shown = std::clamp(answer.nbDims, std::int32_t{0}, std::int32_t{nvinfer1::Dims64::MAX_DIMS});
                 return std::pair{answer.nbDims, PyDims(answer.d, answer.d + shown)};
@@ -191,8 +148,8 @@ py::class_<PyStatic, PyPlugin> bindStatic(py::module_& module, char const* name)
                std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream,
                std::int64_t times)
             {
-                auto const from = toPointers(inputs);
-                auto const to = toPointers(outputs);
+                auto const from = toPointers(inputs, "inputs");
+                auto const to = toPointers(outputs, "outputs");
                 return repeated(times,
                                 [&]
                                 {
@@ -212,20 +169,8 @@ void bindIOExt(py::module_& module)
         .def(
             "configure_plugin",
             [](PyIOExtPlugin const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out)
-            { p.get().configurePlugin(toDescs(in).data(), count(in), toDescs(out).data(), count(out)); },
+            { p.get().configurePlugin(toDescs(in, "in").data(), count(in), toDescs(out, "out").data(), count(out)); },
             py::arg("inputs"), py::arg("outputs"));
-}
-
-//! Dimensions and types of tensors, of which the plugin gets no more.
-std::pair<std::vector<nvinfer1::Dims64>, std::vector<nvinfer1::DataType>> plain(std::vector<PyDesc> const& given)
-{
-    std::pair<std::vector<nvinfer1::Dims64>, std::vector<nvinfer1::DataType>> found;
-    for (auto const& one : toDescs(given))
-    {
-        found.first.push_back(one.dims);
-        found.second.push_back(one.type);
-    }
-    return found;
 }
 
 template <class PyStatic>
@@ -237,8 +182,16 @@ void bindBatched(py::module_& module, char const* name)
             [](PyStatic const& p, std::vector<PyDesc> const& in, std::vector<PyDesc> const& out, std::int32_t format,
                std::int32_t maxBatchSize)
             {
-                auto const [inDims, inTypes] = plain(in);
-                auto const [outDims, outTypes] = plain(out);
+                ClosedArray<nvinfer1::Dims64> const inDims{in.size(), "inputDims"};
+                ClosedArray<nvinfer1::Dims64> const outDims{out.size(), "outputDims"};
+                ClosedArray<nvinfer1::DataType> const inTypes{in.size(), "inputTypes"};
+                ClosedArray<nvinfer1::DataType> const outTypes{out.size(), "outputTypes"};
+                auto const dims = [](PyDesc const& one) { return toDesc(one).dims; };
+                auto const type = [](PyDesc const& one) { return toDesc(one).type; };
+                std::transform(in.begin(), in.end(), inDims.begin(), dims);
+                std::transform(out.begin(), out.end(), outDims.begin(), dims);
+                std::transform(in.begin(), in.end(), inTypes.begin(), type);
+                std::transform(out.begin(), out.end(), outTypes.begin(), type);
                 p.get().configure(inDims, outDims, inTypes, outTypes, static_cast<nvinfer1::TensorFormat>(format),
                                   maxBatchSize);
             },

@@ -1,5 +1,5 @@
 #include "bind.h"
-#include "breadcrumb.h"
+#include "call_file.h"
 #include "plugin_v3.h"
 
 #include <limits>
@@ -23,7 +23,7 @@ using DynamicDescs = std::vector<PyDynamicDesc>;
 bool supportsFormatCombination(Plugin const& plugin, std::int32_t pos, DynamicDescs const& inOut, std::int32_t nbInputs,
                                std::int32_t nbOutputs)
 {
-    auto const descs = toDynamicDescs(inOut);
+    auto const descs = toDynamicDescs(inOut, "inOut");
     auto& build = plugin.build();
     Call const call{"IPluginV3OneBuild::supportsFormatCombination"};
     return build.supportsFormatCombination(pos, descs.data(), nbInputs, nbOutputs);
@@ -31,8 +31,8 @@ bool supportsFormatCombination(Plugin const& plugin, std::int32_t pos, DynamicDe
 
 std::int32_t configurePlugin(Plugin const& plugin, DynamicDescs const& in, DynamicDescs const& out)
 {
-    auto const inputs = toDynamicDescs(in);
-    auto const outputs = toDynamicDescs(out);
+    auto const inputs = toDynamicDescs(in, "in");
+    auto const outputs = toDynamicDescs(out, "out");
     auto& build = plugin.build();
     Call const call{"IPluginV3OneBuild::configurePlugin"};
     return build.configurePlugin(inputs.data(), count(inputs), outputs.data(), count(outputs));
@@ -40,8 +40,8 @@ std::int32_t configurePlugin(Plugin const& plugin, DynamicDescs const& in, Dynam
 
 std::size_t getWorkspaceSize(Plugin const& plugin, DynamicDescs const& in, DynamicDescs const& out)
 {
-    auto const inputs = toDynamicDescs(in);
-    auto const outputs = toDynamicDescs(out);
+    auto const inputs = toDynamicDescs(in, "inputs");
+    auto const outputs = toDynamicDescs(out, "outputs");
     auto& build = plugin.build();
     Call const call{"IPluginV3OneBuild::getWorkspaceSize"};
     return build.getWorkspaceSize(inputs.data(), count(inputs), outputs.data(), count(outputs));
@@ -68,8 +68,8 @@ std::int32_t getAliasedInput(Plugin const& plugin, std::int32_t index)
 
 std::int32_t onShapeChange(Plugin const& plugin, Descs const& in, Descs const& out)
 {
-    auto const inputs = toDescs(in);
-    auto const outputs = toDescs(out);
+    auto const inputs = toDescs(in, "in");
+    auto const outputs = toDescs(out, "out");
     auto& runtime = plugin.runtime();
     Call const call{"IPluginV3OneRuntime::onShapeChange"};
     return runtime.onShapeChange(inputs.data(), count(inputs), outputs.data(), count(outputs));
@@ -79,10 +79,10 @@ std::int32_t enqueue(Plugin const& plugin, Descs const& in, Descs const& out, st
                      std::vector<std::uintptr_t> const& outputs, std::uintptr_t workspace, std::uintptr_t stream,
                      std::int64_t times)
 {
-    auto const inDescs = toDescs(in);
-    auto const outDescs = toDescs(out);
-    auto const from = toPointers(inputs);
-    auto const to = toPointers(outputs);
+    auto const inDescs = toDescs(in, "inputDesc");
+    auto const outDescs = toDescs(out, "outputDesc");
+    auto const from = toPointers(inputs, "inputs");
+    auto const to = toPointers(outputs, "outputs");
     auto& runtime = plugin.runtime();
     return repeated(times,
                     [&]

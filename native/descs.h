@@ -2,6 +2,7 @@
 #pragma once
 
 #include "NvInferRuntime.h"
+#include "closed.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +21,8 @@ using PyDims = std::vector<std::int64_t>;
 using PyDesc = std::tuple<PyDims, std::int32_t, std::int32_t, float>;
 //! (desc, min, opt, max)
 using PyDynamicDesc = std::tuple<PyDesc, PyDims, PyDims, PyDims>;
-//! A str, or none for a null pointer. Bytes that are no UTF-8 become lone surrogates, as Python's `surrogateescape` has
-//! it.
+//! A str, or none for a null pointer. Bytes that are not UTF-8 become lone surrogates, as Python's `surrogateescape`
+//! has it.
 using OptionalText = std::optional<pybind11::object>;
 
 inline OptionalText text(char const* value)
@@ -57,17 +58,19 @@ inline nvinfer1::PluginTensorDesc toDesc(PyDesc const& desc)
     return result;
 }
 
-inline std::vector<nvinfer1::PluginTensorDesc> toDescs(std::vector<PyDesc> const& descs)
+//! `what` is the parameter's name, here and below.
+inline ClosedArray<nvinfer1::PluginTensorDesc> toDescs(std::vector<PyDesc> const& descs, char const* what)
 {
     std::vector<nvinfer1::PluginTensorDesc> result;
     for (auto const& desc : descs)
     {
         result.push_back(toDesc(desc));
     }
-    return result;
+    return {result, what};
 }
 
-inline std::vector<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(std::vector<PyDynamicDesc> const& descs)
+inline ClosedArray<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(std::vector<PyDynamicDesc> const& descs,
+                                                                     char const* what)
 {
     std::vector<nvinfer1::DynamicPluginTensorDesc> result;
     for (auto const& [desc, min, opt, max] : descs)
@@ -79,11 +82,21 @@ inline std::vector<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(std::vector
         one.max = toDims(max);
         result.push_back(one);
     }
-    return result;
+    return {result, what};
 }
 
-template <class T>
-std::int32_t count(std::vector<T> const& items)
+inline ClosedArray<nvinfer1::DataType> toTypes(std::vector<std::int32_t> const& codes, char const* what)
+{
+    std::vector<nvinfer1::DataType> types;
+    for (auto const code : codes)
+    {
+        types.push_back(static_cast<nvinfer1::DataType>(code));
+    }
+    return {types, what};
+}
+
+template <class Items>
+std::int32_t count(Items const& items)
 {
     return static_cast<std::int32_t>(items.size());
 }
@@ -93,14 +106,14 @@ struct UseError : std::logic_error
     using std::logic_error::logic_error;
 };
 
-inline std::vector<void*> toPointers(std::vector<std::uintptr_t> const& addresses)
+inline ClosedArray<void*> toPointers(std::vector<std::uintptr_t> const& addresses, char const* what)
 {
     std::vector<void*> result;
     for (auto const address : addresses)
     {
         result.push_back(reinterpret_cast<void*>(address));
     }
-    return result;
+    return {result, what};
 }
 
 } // namespace pluginkit

@@ -212,7 +212,7 @@ struct ExprSession::Impl
     std::deque<Expr> exprs;
     std::vector<Node> nodes;
     std::vector<std::string> faults;
-    std::vector<std::string> doubts;
+    std::vector<std::string> warnings;
     std::vector<SizeTensor> sizes;
     char const* method{"getOutputDimensions"};
     std::optional<std::int32_t> nbOutputs; // none: no size tensors
@@ -285,8 +285,9 @@ std::int64_t Expr::getConstantValue() const
     session.use("IDimensionExpr::getConstantValue");
     if (!session.isConstant(index))
     {
-        session.doubts.emplace_back("IDimensionExpr::getConstantValue was called on an expression that is not constant"
-                                    " (ask isConstant first)");
+        session.warnings.emplace_back(
+            "IDimensionExpr::getConstantValue was called on an expression that is not constant"
+            " (ask isConstant first)");
         return std::numeric_limits<std::int64_t>::min();
     }
     return session.nodes[static_cast<std::size_t>(index)].value;
@@ -423,7 +424,7 @@ std::string ExprSession::describe(IDimensionExpr const* expr)
     {
         return "null";
     }
-    return handedOut().count(expr) == 0 ? "a pointer that is no expression of this builder"
+    return handedOut().count(expr) == 0 ? "a pointer that is not an expression of this builder"
                                         : "an expression of another call";
 }
 
@@ -442,9 +443,9 @@ std::vector<std::string> const& ExprSession::faults() const
     return mImpl->faults;
 }
 
-std::vector<std::string> const& ExprSession::doubts() const
+std::vector<std::string> const& ExprSession::warnings() const
 {
-    return mImpl->doubts;
+    return mImpl->warnings;
 }
 
 } // namespace pluginkit

@@ -89,7 +89,7 @@ public:
     std::vector<SizeTensor> const& sizes() const;
     std::vector<std::string> const& faults() const;
     //! What no header forbids, and is hardly meant: a sentence each.
-    std::vector<std::string> const& doubts() const;
+    std::vector<std::string> const& warnings() const;
 
     struct Impl;
 

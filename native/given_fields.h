@@ -1,9 +1,9 @@
 #pragma once
 
-#include "closed_bytes.h"
+#include "closed.h"
 #include "descs.h"
 
-#include <memory>
+#include <deque>
 
 namespace pluginkit
 {
@@ -17,79 +17,46 @@ using PyField = std::tuple<std::string, std::int32_t, std::optional<pybind11::by
 class GivenFields
 {
 public:
-    explicit GivenFields(std::vector<PyField> const& fields)
+    explicit GivenFields(std::vector<PyField> const& fields) : mList{fields.size(), "fc->fields"}
     {
-        mNames.reserve(fields.size());
-        mValues.reserve(fields.size());
-        for (auto const& [name, type, value, length] : fields)
+        for (std::size_t i = 0; i < fields.size(); ++i)
         {
-            mNames.push_back(name);
-            std::string const bytes = value ? std::string{*value} : std::string{};
-            mValues.emplace_back(bytes.begin(), bytes.end());
-            mList.push_back({mNames.back().c_str(), value ? mValues.back().data() : nullptr,
-                             static_cast<nvinfer1::PluginFieldType>(type), length});
+            auto const& [name, type, value, length] = fields[i];
+            auto& field = mList[i];
+            field.name = mNames.emplace_back(name, "the name of field", name).get();
+            field.type = static_cast<nvinfer1::PluginFieldType>(type);
+            field.length = length;
+            if (value)
+            {
+                field.data = mValues.emplace_back(std::string_view{*value}, "the data of field", name).data();
+            }
         }
-        mCollection.nbFields = count(mList);
-        mCollection.fields = mList.data();
+        mCollection[0].nbFields = static_cast<std::int32_t>(fields.size());
+        mCollection[0].fields = fields.empty() ? nullptr : mList.data();
     }
-    GivenFields(GivenFields const&) = delete;
-    GivenFields& operator=(GivenFields const&) = delete;
 
     nvinfer1::PluginFieldCollection const* get() const
     {
-        return &mCollection;
+        return mCollection.data();
     }
 
     void wipe()
     {
         for (auto& value : mValues)
         {
-            std::fill(value.begin(), value.end(), static_cast<char>(0xEE));
+            value.wipe();
         }
         for (auto& name : mNames)
         {
-            std::fill(name.begin(), name.end(), '~');
+            name.wipe('~');
         }
     }
 
 private:
-    std::vector<std::string> mNames;
-    std::vector<std::vector<char>> mValues;
-    std::vector<nvinfer1::PluginField> mList;
-    nvinfer1::PluginFieldCollection mCollection{};
-};
-
-//! Fields whose values each lie before a closed page.
-class ClosedFields
-{
-public:
-    explicit ClosedFields(std::vector<PyField> const& fields)
-    {
-        for (auto const& [name, type, value, length] : fields)
-        {
-            mNames.push_back(std::make_unique<ClosedBytes>(name + '\0'));
-            if (value)
-            {
-                mValues.push_back(std::make_unique<ClosedBytes>(*value));
-            }
-            mList.push_back({reinterpret_cast<char const*>(mNames.back()->data()),
-                             value ? mValues.back()->data() : nullptr, static_cast<nvinfer1::PluginFieldType>(type),
-                             length});
-        }
-        mCollection.nbFields = count(mList);
-        mCollection.fields = mList.data();
-    }
-
-    nvinfer1::PluginFieldCollection const* get() const
-    {
-        return &mCollection;
-    }
-
-private:
-    std::vector<std::unique_ptr<ClosedBytes>> mNames;
-    std::vector<std::unique_ptr<ClosedBytes>> mValues;
-    std::vector<nvinfer1::PluginField> mList;
-    nvinfer1::PluginFieldCollection mCollection{};
+    std::deque<ClosedText> mNames;
+    std::deque<ClosedCopy> mValues;
+    ClosedArray<nvinfer1::PluginField> mList;
+    ClosedArray<nvinfer1::PluginFieldCollection> mCollection{1, "fc"};
 };
 
 } // namespace pluginkit

@@ -5,7 +5,7 @@
 namespace pluginkit
 {
 
-// In a file of its own, so that another digest compiles no binding anew.
+// In a file of its own, so that another digest compiles no binding again.
 extern char const* const kINTERFACE; // bind.h, without pybind11
 char const* const kINTERFACE = PLUGINKIT_INTERFACE;
 

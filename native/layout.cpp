@@ -1,7 +1,9 @@
 // Compiled once per layout: see CMakeLists.txt.
 #include "layout.h"
 
-#include "breadcrumb.h"
+#include "call_file.h"
+#include "closed.h"
+#include "pluginkit/collecting_registry.h"
 
 #include <algorithm>
 #include <array>
@@ -66,11 +68,11 @@ template <class Type>
 class Given
 {
 public:
-    Given(Type const* items, std::int32_t count)
+    Given(Type const* items, std::int32_t count, char const* what) : mItems{static_cast<std::size_t>(count), what}
     {
-        for (std::int32_t i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < mItems.size(); ++i)
         {
-            mItems.push_back({own(items[i])});
+            mItems[i] = {own(items[i])};
         }
     }
     auto const* get() const
@@ -79,9 +81,9 @@ public:
     }
 
 private:
-    // A class of this file's own: the linker would take a vector of TensorRT's for that of another layout.
+    // A class of this file's own: the linker would take an array of TensorRT's for that of another layout.
     struct Item : decltype(own(std::declval<Type>())){};
-    std::vector<Item> mItems;
+    ClosedArray<Item> mItems;
 };
 
 //! The host's builder, called by a plugin of this layout: expressions lie as in the later ones, which only add to them.
@@ -123,7 +125,7 @@ template <class Type>
 class Given
 {
 public:
-    Given(Type const* items, std::int32_t /*count*/) : mItems{items} {}
+    Given(Type const* items, std::int32_t /*count*/, char const* /*what*/) : mItems{items} {}
     Type const* get() const
     {
         return mItems;
@@ -254,7 +256,7 @@ public:
         if constexpr (kHasCombinations<Plugin>)
         {
             Call const call{kInterface<Plugin>, "supportsFormatCombination"};
-            return mPlugin->supportsFormatCombination(pos, Given{inOut, nbInputs + nbOutputs}.get(), nbInputs,
+            return mPlugin->supportsFormatCombination(pos, Given{inOut, nbInputs + nbOutputs, "inOut"}.get(), nbInputs,
                                                       nbOutputs);
         }
         else
@@ -291,8 +293,8 @@ public:
     void configurePlugin(host::DynamicPluginTensorDesc const* in, std::int32_t nbInputs,
                          host::DynamicPluginTensorDesc const* out, std::int32_t nbOutputs) override
     {
-        Given const givenIn{in, nbInputs};
-        Given const givenOut{out, nbOutputs};
+        Given const givenIn{in, nbInputs, "in"};
+        Given const givenOut{out, nbOutputs, "out"};
         Call const call{"IPluginV2DynamicExt::configurePlugin"};
         mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
@@ -300,8 +302,8 @@ public:
     std::size_t getWorkspaceSize(host::PluginTensorDesc const* in, std::int32_t nbInputs,
                                  host::PluginTensorDesc const* out, std::int32_t nbOutputs) const override
     {
-        Given const givenIn{in, nbInputs};
-        Given const givenOut{out, nbOutputs};
+        Given const givenIn{in, nbInputs, "in"};
+        Given const givenOut{out, nbOutputs, "out"};
         Call const call{"IPluginV2DynamicExt::getWorkspaceSize"};
         return mPlugin->getWorkspaceSize(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
@@ -310,8 +312,8 @@ public:
                          host::PluginTensorDesc const* outDesc, std::int32_t nbOutputs, void const* const* inputs,
                          void* const* outputs, void* workspace, void* stream) override
     {
-        Given const givenIn{inDesc, nbInputs};
-        Given const givenOut{outDesc, nbOutputs};
+        Given const givenIn{inDesc, nbInputs, "inputDesc"};
+        Given const givenOut{outDesc, nbOutputs, "outputDesc"};
         Call const call{"IPluginV2DynamicExt::enqueue"};
         return mPlugin->enqueue(givenIn.get(), givenOut.get(), inputs, outputs, workspace,
                                 static_cast<cudaStream_t>(stream));
@@ -333,7 +335,7 @@ public:
 
     host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) override
     {
-        Given const given{inputs, nbInputs};
+        Given const given{inputs, nbInputs, "inputs"};
         Call const call{"IPluginV2IOExt::getOutputDimensions"};
         return back(mPlugin->getOutputDimensions(index, given.get(), nbInputs));
     }
@@ -342,8 +344,8 @@ public:
     bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const override
     {
         Call const call{"IPluginV2IOExt::isOutputBroadcastAcrossBatch"};
-        auto const broadcast = std::make_unique<bool[]>(static_cast<std::size_t>(nbInputs));
-        return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.get(), nbInputs);
+        ClosedArray<bool> const broadcast{static_cast<std::size_t>(nbInputs), "inputIsBroadcasted"};
+        return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.data(), nbInputs);
     }
 
     bool canBroadcastInputAcrossBatch(std::int32_t index) const override
@@ -366,8 +368,8 @@ public:
     void configurePlugin(host::PluginTensorDesc const* in, std::int32_t nbInputs, host::PluginTensorDesc const* out,
                          std::int32_t nbOutputs) override
     {
-        Given const givenIn{in, nbInputs};
-        Given const givenOut{out, nbOutputs};
+        Given const givenIn{in, nbInputs, "in"};
+        Given const givenOut{out, nbOutputs, "out"};
         Call const call{"IPluginV2IOExt::configurePlugin"};
         mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs);
     }
@@ -402,7 +404,7 @@ public:
 
     host::Dims64 getOutputDimensions(std::int32_t index, host::Dims64 const* inputs, std::int32_t nbInputs) override
     {
-        Given const given{inputs, nbInputs};
+        Given const given{inputs, nbInputs, "inputs"};
         Call const call{kInterface<Plugin>, "getOutputDimensions"};
         return back(mPlugin->getOutputDimensions(index, given.get(), nbInputs));
     }
@@ -414,8 +416,8 @@ public:
         if constexpr (!kIsBasic<Plugin>)
         {
             Call const call{kInterface<Plugin>, "isOutputBroadcastAcrossBatch"};
-            auto const broadcast = std::make_unique<bool[]>(static_cast<std::size_t>(nbInputs));
-            return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.get(), nbInputs);
+            ClosedArray<bool> const broadcast{static_cast<std::size_t>(nbInputs), "inputIsBroadcasted"};
+            return mPlugin->isOutputBroadcastAcrossBatch(index, broadcast.data(), nbInputs);
         }
 #endif
         return false;
@@ -433,29 +435,29 @@ public:
         return false;
     }
 
-    void configure(std::vector<host::Dims64> const& inputs, std::vector<host::Dims64> const& outputs,
-                   std::vector<nvinfer1::DataType> const& inputTypes,
-                   [[maybe_unused]] std::vector<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
+    void configure(ClosedArray<host::Dims64> const& inputs, ClosedArray<host::Dims64> const& outputs,
+                   ClosedArray<nvinfer1::DataType> const& inputTypes,
+                   [[maybe_unused]] ClosedArray<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
                    std::int32_t maxBatchSize) override
     {
         auto const nbInputs = static_cast<std::int32_t>(inputs.size());
         auto const nbOutputs = static_cast<std::int32_t>(outputs.size());
-        Given const givenIn{inputs.data(), nbInputs};
-        Given const givenOut{outputs.data(), nbOutputs};
+        Given const givenIn{inputs.data(), nbInputs, "inputDims"};
+        Given const givenOut{outputs.data(), nbOutputs, "outputDims"};
         if constexpr (kIsBasic<Plugin>)
         {
             Call const call{kInterface<Plugin>, "configureWithFormat"};
             mPlugin->configureWithFormat(givenIn.get(), nbInputs, givenOut.get(), nbOutputs,
-                                         inputTypes.empty() ? nvinfer1::DataType::kFLOAT : inputTypes.front(), format,
+                                         inputTypes.size() == 0 ? nvinfer1::DataType::kFLOAT : inputTypes[0], format,
                                          maxBatchSize);
         }
         else
         {
-            auto const inBroadcast = std::make_unique<bool[]>(inputs.size());
-            auto const outBroadcast = std::make_unique<bool[]>(outputs.size());
+            ClosedArray<bool> const inBroadcast{inputs.size(), "inputIsBroadcast"};
+            ClosedArray<bool> const outBroadcast{outputs.size(), "outputIsBroadcast"};
             Call const call{kInterface<Plugin>, "configurePlugin"};
             mPlugin->configurePlugin(givenIn.get(), nbInputs, givenOut.get(), nbOutputs, inputTypes.data(),
-                                     outputTypes.data(), inBroadcast.get(), outBroadcast.get(), format, maxBatchSize);
+                                     outputTypes.data(), inBroadcast.data(), outBroadcast.data(), format, maxBatchSize);
         }
     }
 
@@ -487,11 +489,10 @@ class LoggerFinder final : public nvinfer1::ILoggerFinder
 public:
     nvinfer1::ILogger* findLogger() override
     {
-        return &mLogger;
+        // Never destroyed: a plugin may log from its own static destructors, after those of this module.
+        static auto* const logger = new Logger;
+        return logger;
     }
-
-private:
-    Logger mLogger;
 };
 
 class WrappedCreator final : public V2Creator
@@ -559,9 +560,27 @@ std::unique_ptr<V2Creator> wrapCreator(void* creator)
 
 void* loggerFinder()
 {
-    // Never destroyed: a plugin may log from its own static destructors, after those of this module.
-    static auto* const finder = new LoggerFinder;
+    static auto* const finder = new LoggerFinder; // as the logger
     return static_cast<nvinfer1::ILoggerFinder*>(finder);
+}
+
+void* logger()
+{
+    return static_cast<nvinfer1::ILoggerFinder*>(loggerFinder())->findLogger();
+}
+
+//! This layout's, in a library that has all of them.
+struct OfHost;
+
+void* registry()
+{
+    return static_cast<nvinfer1::IPluginRegistry*>(&detail::CollectingRegistry<OfHost>::get());
+}
+
+std::vector<void*> registered()
+{
+    auto const& creators = detail::CollectingRegistry<OfHost>::get().creators();
+    return {creators.begin(), creators.end()};
 }
 
 #if PLUGINKIT_TRT_LAYOUT == 8
@@ -572,8 +591,8 @@ constexpr char const* kCREATORS_BY{"getCreators"};
 constexpr bool kVERSIONED{true};
 #endif
 
-constexpr LayoutFace kFACE{PLUGINKIT_TRT_LAYOUT, &wrapDynamic,  &wrapIOExt,   &wrapExt,  &wrapBasic,
-                           &wrapCreator,         &loggerFinder, kCREATORS_BY, kVERSIONED};
+constexpr LayoutFace kFACE{PLUGINKIT_TRT_LAYOUT, &wrapDynamic, &wrapIOExt, &wrapExt,    &wrapBasic,   &wrapCreator,
+                           &loggerFinder,        &logger,      &registry,  &registered, kCREATORS_BY, kVERSIONED};
 
 // Where faceOf() finds those of all layouts.
 __attribute__((used, section("pluginkit_faces"))) LayoutFace const* const gFace{&kFACE};

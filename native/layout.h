@@ -1,6 +1,7 @@
 #pragma once
 
 #include "NvInferRuntime.h"
+#include "closed.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -144,9 +145,9 @@ public:
     virtual bool isOutputBroadcastAcrossBatch(std::int32_t index, std::int32_t nbInputs) const = 0;
     virtual bool canBroadcastInputAcrossBatch(std::int32_t index) const = 0;
     //! configurePlugin, or an IPluginV2's configureWithFormat with the first input's type. Nothing is broadcast.
-    virtual void configure(std::vector<host::Dims64> const& inputs, std::vector<host::Dims64> const& outputs,
-                           std::vector<nvinfer1::DataType> const& inputTypes,
-                           std::vector<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
+    virtual void configure(ClosedArray<host::Dims64> const& inputs, ClosedArray<host::Dims64> const& outputs,
+                           ClosedArray<nvinfer1::DataType> const& inputTypes,
+                           ClosedArray<nvinfer1::DataType> const& outputTypes, nvinfer1::TensorFormat format,
                            std::int32_t maxBatchSize) = 0;
     virtual std::size_t getWorkspaceSize(std::int32_t maxBatchSize) const = 0;
     virtual std::int32_t enqueue(std::int32_t batchSize, void const* const* inputs, void* const* outputs,
@@ -165,6 +166,11 @@ struct LayoutFace
     std::unique_ptr<V2Creator> (*wrapCreator)(void* creator);
     //! The ILoggerFinder to hand to setLoggerFinder.
     void* (*loggerFinder)();
+    //! The ILogger behind it.
+    void* (*logger)();
+    //! The IPluginRegistry of a library that registers its creators itself, and what it has registered.
+    void* (*registry)();
+    std::vector<void*> (*registered)();
     //! The function that loadLibrary takes a library's creators from, and whether those are versioned interfaces.
     char const* creatorsBy;
     bool versioned;

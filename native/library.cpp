@@ -1,6 +1,6 @@
 #include "library.h"
 
-#include "breadcrumb.h"
+#include "call_file.h"
 
 #include <algorithm>
 #include <atomic>
@@ -75,21 +75,44 @@ void* Library::symbol(char const* name) const
     return dlsym(mHandle, name);
 }
 
-Library::Library(std::string const& path, std::int32_t version) : mVersion{version}, mFace{faceOf(layoutOf(version))}
+Library::Library(std::string const& path, std::int32_t version, Loading loading)
+    : mVersion{version}, mFace{faceOf(layoutOf(version))}, mLoading{std::move(loading)}
 {
+    // What registers itself does so while it is opened.
+    setHostVersion(version);
+    std::size_t const before = mFace.registered().size();
     {
+        // Its declaration says that nothing is thrown out of it, and the compiler believes that.
+        void* (*volatile open)(char const*, int) = &dlopen;
         Call const call{"dlopen"};
-        mHandle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (mHandle == nullptr)
+        try
         {
-            char const* const why = dlerror();
-            mUnresolved = why == nullptr ? path : why;
-            mHandle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+            mHandle = open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+            if (mHandle == nullptr)
+            {
+                char const* const why = dlerror();
+                mUnresolved = why == nullptr ? path : why;
+            }
+            if (mHandle == nullptr && mLoading.lazy)
+            {
+                mHandle = open(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+            }
+        }
+        catch (std::exception const& error)
+        {
+            throw LoadError{"static initializers", error.what()};
         }
     }
     if (mHandle == nullptr)
     {
         throw LoadError{"dlopen", mUnresolved};
+    }
+    if (mLoading.registers)
+    {
+        callInitFunctions();
+        auto const all = mFace.registered();
+        mRegistered.assign(all.begin() + static_cast<std::ptrdiff_t>(std::min(before, all.size())), all.end());
+        return;
     }
     mGetCreators = symbol(mFace.creatorsBy);
     void* const setFinder = symbol("setLoggerFinder");
@@ -103,10 +126,26 @@ Library::Library(std::string const& path, std::int32_t version) : mVersion{versi
         close();
         throw LoadError{"dlsym", path + " does not export " + missing};
     }
-    setHostVersion(version);
     void* const finder = mFace.loggerFinder();
     Call const call{"setLoggerFinder"};
     reinterpret_cast<void (*)(void*)>(setFinder)(finder);
+}
+
+void Library::callInitFunctions() const
+{
+    for (std::string const& name : mLoading.initFunctions)
+    {
+        void* const found = symbol(name.c_str());
+        if (found == nullptr)
+        {
+            throw LoadError{"dlsym", "it does not export " + name};
+        }
+        Call const call{name.c_str()};
+        if (!reinterpret_cast<bool (*)(void*, char const*)>(found)(mFace.logger(), ""))
+        {
+            throw LoadError{name, name + " answered false"};
+        }
+    }
 }
 
 Library::~Library()
@@ -126,6 +165,10 @@ void Library::close()
 
 std::vector<void*> Library::creators() const
 {
+    if (mLoading.registers)
+    {
+        return mRegistered;
+    }
     using Creators = void* const* (*)(std::int32_t&);
     std::string const name{mFace.creatorsBy};
     std::int32_t count = 0;

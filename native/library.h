@@ -9,8 +9,8 @@
 namespace pluginkit
 {
 
-//! A library that can't be loaded as a plugin library. `step` is the call that failed: "dlopen", "dlsym" or the one
-//! that gives the creators.
+//! A library that can't be loaded as a plugin library. `step` is the call that failed: "dlopen", "dlsym", an init
+//! function, or the one that gives the creators.
 struct LoadError : std::runtime_error
 {
     LoadError(std::string failedStep, std::string const& message)
@@ -27,12 +27,23 @@ std::int32_t hostVersion();
 //! Which layout's virtual tables a host of that version has; 0 where there is none.
 std::int32_t layoutOf(std::int32_t version);
 
-//! A plugin library, loaded as IPluginRegistry::loadLibrary does.
+//! How a library is loaded.
+struct Loading
+{
+    //! The creators are those that it registers while it is loaded, and those that its init functions register; not
+    //! what the function answers that loadLibrary calls.
+    bool registers{false};
+    std::vector<std::string> initFunctions;
+    //! Also with symbols that are nowhere defined.
+    bool lazy{true};
+};
+
+//! A plugin library, loaded as IPluginRegistry::loadLibrary does, or as a program loads one that registers itself.
 class Library
 {
 public:
     //! Throws LoadError.
-    Library(std::string const& path, std::int32_t version);
+    Library(std::string const& path, std::int32_t version, Loading loading);
     ~Library();
     Library(Library const&) = delete;
     Library& operator=(Library const&) = delete;
@@ -62,11 +73,14 @@ public:
 
 private:
     void* symbol(char const* name) const;
+    void callInitFunctions() const;
 
     void* mHandle{nullptr};
     std::int32_t mVersion;
     LayoutFace const& mFace;
     std::string mUnresolved;
+    Loading mLoading;
+    std::vector<void*> mRegistered;
     void* mGetCreators{nullptr};
 };
 

@@ -1,10 +1,11 @@
 #include "backtrace.h"
 #include "bind.h"
-#include "breadcrumb.h"
 #include "buffer.h"
+#include "call_file.h"
 #include "heap.h"
 #include "library.h"
 #include "paged_buffer.h"
+#include "stand_ins.h"
 
 #include <utility>
 
@@ -32,13 +33,32 @@ PYBIND11_MODULE(_native, module)
             }
         });
     module.attr("INTERFACE") = kINTERFACE;
-    module.attr("BREADCRUMB_BYTES") = kBREADCRUMB_BYTES;
+    module.attr("CALL_FILE_BYTES") = kCALL_FILE_BYTES;
     module.attr("GUARD_BYTES") = kGUARD_BYTES;
-    module.def("set_breadcrumb_file", &setBreadcrumbFile, py::arg("path"));
+    module.def("set_call_file", &setCallFile, py::arg("path"));
     module.def("set_backtrace_file", &setBacktraceFile, py::arg("path"));
     module.def("host_version", &hostVersion);
     module.def("layout_of", &layoutOf, py::arg("version"));
-    module.def("take_log", &takeLog);
+    module.def("provided_functions", &providedFunctions);
+    module.def("absent_function", &absentFunction, py::arg("name"), py::arg("library"), py::arg("answer"),
+               py::arg("noted"));
+    module.def("absent_call", &absentCall);
+    module.def("forget_absent_call", &forgetAbsentCall);
+    module.attr("ABSENT_AT") = kABSENT_AT;
+    module.attr("BEYOND_AT") = kBEYOND_AT;
+    module.def("take_log",
+               []
+               {
+                   py::list lines;
+                   for (auto const& [severity, text] : takeLog())
+                   {
+                       // A plugin may log any bytes.
+                       auto const size = static_cast<py::ssize_t>(text.size());
+                       PyObject* const read = PyUnicode_DecodeUTF8(text.data(), size, "backslashreplace");
+                       lines.append(py::make_tuple(severity, py::reinterpret_steal<py::object>(read)));
+                   }
+                   return lines;
+               });
     py::class_<Buffer>(module, "Buffer", py::buffer_protocol())
         .def(py::init<std::size_t>(), py::arg("size"))
         .def_property_readonly("address",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "descs.h"
 #include "expressions.h"
 
 #include <stdexcept>
@@ -37,11 +38,28 @@ inline std::vector<Node> fromPython(PyNodes const& nodes, std::size_t nbSymbols)
                                                      : kind == Node::kCONSTANT || kind == Node::kINVALID;
         if (!fine)
         {
-            throw std::invalid_argument{"node " + std::to_string(result.size()) + " is no node of an expression"};
+            throw std::invalid_argument{"node " + std::to_string(result.size()) + " is not a node of an expression"};
         }
         result.push_back({static_cast<Node::Kind>(kind), op, left, right, value});
     }
     return result;
+}
+
+//! The inputs' dimensions: a symbol for each -1, in order.
+inline ClosedArray<nvinfer1::DimsExprs> toExprs(ExprSession& session, std::vector<PyDims> const& inputs)
+{
+    std::vector<nvinfer1::DimsExprs> exprs;
+    for (PyDims const& dims : inputs)
+    {
+        nvinfer1::DimsExprs one{};
+        one.nbDims = toDims(dims).nbDims;
+        for (std::size_t i = 0; i < dims.size(); ++i)
+        {
+            one.d[i] = dims[i] < 0 ? session.symbol() : session.constant(dims[i]);
+        }
+        exprs.push_back(one);
+    }
+    return {exprs, "inputs"};
 }
 
 } // namespace pluginkit

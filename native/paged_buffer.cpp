@@ -1,5 +1,7 @@
 #include "paged_buffer.h"
 
+#include "closed.h"
+
 #include <csignal>
 #include <map>
 #include <mutex>
@@ -31,7 +33,7 @@ std::size_t roundUp(std::size_t size, std::size_t unit) noexcept
     return (size + unit - 1) / unit * unit;
 }
 
-void handle(int number, siginfo_t* info, void* /*context*/)
+void handle(int number, siginfo_t* info, void* context)
 {
     bool const ofAccess = info->si_code > 0; // else somebody has sent it, as raise() does, and there is no address
     if (ofAccess)
@@ -44,6 +46,7 @@ void handle(int number, siginfo_t* info, void* /*context*/)
             return;
         }
     }
+    noteBeyond(info, context);
     sigaction(number, &gBefore, nullptr); // as if we were not here: the access happens again
     if (!ofAccess)
     {

@@ -1,6 +1,6 @@
 #include "plugin_v3.h"
 
-#include "breadcrumb.h"
+#include "call_file.h"
 #include "nodes.h"
 
 #include <pybind11/stl.h>
@@ -195,12 +195,8 @@ std::pair<std::int32_t, std::vector<std::int32_t>>
 PyPluginV3::outputDataTypes(std::int32_t nbOutputs, std::vector<std::int32_t> const& inputs) const
 {
     constexpr auto kUNWRITTEN = static_cast<nvinfer1::DataType>(-1);
-    std::vector<nvinfer1::DataType> types;
-    for (auto const code : inputs)
-    {
-        types.push_back(static_cast<nvinfer1::DataType>(code));
-    }
-    std::vector<nvinfer1::DataType> answers(static_cast<std::size_t>(nbOutputs), kUNWRITTEN);
+    auto const types = toTypes(inputs, "inputTypes");
+    ClosedArray<nvinfer1::DataType> const answers{static_cast<std::size_t>(nbOutputs), "outputTypes", kUNWRITTEN};
     auto& from = build();
     Call const call{"IPluginV3OneBuild::getOutputDataTypes"};
     auto const code = from.getOutputDataTypes(answers.data(), nbOutputs, types.data(), count(types));
@@ -217,31 +213,21 @@ py::tuple PyPluginV3::outputShapes(std::vector<PyDims> const& inputs, std::vecto
 {
     // Kept until the plugin is gone, so that faults of later calls are collected too.
     auto& session = *mSessions.emplace_back(std::make_unique<ExprSession>(nbOutputs));
-    std::vector<nvinfer1::DimsExprs> exprs;
-    for (PyDims const& dims : inputs)
+    auto const exprs = toExprs(session, inputs);
+    ClosedArray<nvinfer1::DimsExprs> const values{shapeInputs.size(), "shapeInputs"};
+    for (std::size_t place = 0; place < values.size(); ++place)
     {
-        nvinfer1::DimsExprs one{};
-        one.nbDims = toDims(dims).nbDims;
-        for (std::size_t i = 0; i < dims.size(); ++i)
-        {
-            one.d[i] = dims[i] < 0 ? session.symbol() : session.constant(dims[i]);
-        }
-        exprs.push_back(one);
-    }
-    std::vector<nvinfer1::DimsExprs> values;
-    for (std::int32_t const length : shapeInputs)
-    {
-        nvinfer1::DimsExprs one{};
+        std::int32_t const length = shapeInputs[place];
+        nvinfer1::DimsExprs& one = values[place];
         one.nbDims = length;
         for (std::int32_t i = 0; i < length && i < nvinfer1::Dims64::MAX_DIMS; ++i)
         {
             one.d[i] = session.symbol();
         }
-        values.push_back(one);
     }
     nvinfer1::DimsExprs unwritten{};
     unwritten.nbDims = -1;
-    std::vector<nvinfer1::DimsExprs> outputs(static_cast<std::size_t>(nbOutputs), unwritten);
+    ClosedArray<nvinfer1::DimsExprs> const outputs{static_cast<std::size_t>(nbOutputs), "outputs", unwritten};
     std::int32_t code = 0;
     {
         auto& from = build();
@@ -260,7 +246,7 @@ py::tuple PyPluginV3::outputShapes(std::vector<PyDims> const& inputs, std::vecto
     {
         sizes.append(py::make_tuple(size.output, size.opt, size.upper, size.symbol));
     }
-    return py::make_tuple(code, shapes, toPython(session.nodes()), sizes, session.faults(), session.doubts());
+    return py::make_tuple(code, shapes, toPython(session.nodes()), sizes, session.faults(), session.warnings());
 }
 
 std::vector<std::string> PyPluginV3::shapeFaults() const

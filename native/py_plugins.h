@@ -75,17 +75,7 @@ public:
     {
         // Kept until the plugin is gone, so that faults of later calls are collected too.
         auto& session = *mSessions.emplace_back(std::make_unique<ExprSession>());
-        std::vector<nvinfer1::DimsExprs> exprs;
-        for (PyDims const& dims : inputs)
-        {
-            nvinfer1::DimsExprs one{};
-            one.nbDims = toDims(dims).nbDims;
-            for (std::size_t i = 0; i < dims.size(); ++i)
-            {
-                one.d[i] = dims[i] < 0 ? session.symbol() : session.constant(dims[i]);
-            }
-            exprs.push_back(one);
-        }
+        auto const exprs = toExprs(session, inputs);
         auto const answer = get().getOutputDimensions(index, exprs.data(), count(exprs), session.builder());
         session.end();
         std::vector<std::variant<std::int32_t, std::string>> roots;
@@ -102,7 +92,7 @@ public:
                 roots.back() = ExprSession::describe(answer.d[i]);
             }
         }
-        return std::tuple{answer.nbDims, roots, toPython(session.nodes()), session.faults(), session.doubts()};
+        return std::tuple{answer.nbDims, roots, toPython(session.nodes()), session.faults(), session.warnings()};
     }
 
     std::vector<std::string> shapeFaults() const

@@ -6,6 +6,7 @@ The calls of each are in `pluginkit/host/bases/<name>`, its class for new projec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,5 +75,15 @@ BASES: dict[Name, Base] = {
 }
 """All that the host runs; `docs/bases.md` compares them."""
 
+BOTH: tuple[Name, Name] = ("dynamic", "v3")
+"""What one layer can be together: an IPluginV2DynamicExt with TensorRT 8, which has no IPluginV3, and that with later
+ones. A registry has one creator of a name."""
+
 FOR_NEW: dict[Name, Base] = {name: base for name, base in BASES.items() if base.for_new}
 """Those that there are templates for."""
+
+
+def written(names: Sequence[Name]) -> str:
+    """As `base` of `pluginkit.toml` has them: `"v3"`, or `["dynamic", "v3"]`."""
+    quoted = [f'"{name}"' for name in names]
+    return quoted[0] if len(quoted) == 1 else f"[{', '.join(quoted)}]"

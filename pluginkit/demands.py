@@ -3,7 +3,7 @@
 demands.toml has what each one asks, and its source; `python -m pluginkit.demands docs/demands.md` writes the tables of
 that page. Breaking a `contract` (TensorRT's headers or documents, or
 NVIDIA's own code insist on it), what the project has `declared`, or a `limit` of this host is a Finding. Nobody
-promises `robustness`: breaking that is a doubt, and the run goes on as TensorRT would.
+promises `robustness`: breaking that is a warning, and the run goes on as TensorRT would.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,13 +39,26 @@ class Demand:
     source: str
 
 
-def _read() -> dict[str, Demand]:
-    text = resources.files("pluginkit").joinpath("demands.toml").read_text(encoding="utf-8")
-    return {name: Demand(**values) for name, values in tomllib.loads(text).items()}
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("pluginkit").joinpath(file).read_text(encoding="utf-8"))
 
 
-DEMANDS = _read()
+DEMANDS = {id_: Demand(**values) for id_, values in _read("demands.toml").items()}
 """Every demand by its id."""
+NAMES: dict[str, str] = _read("rule_names.toml")
+"""The readable name of each demand, check and rule of a model, by its id: `S5` is `damaged-bytes-refused`."""
+_IDS = {name: id_ for id_, name in NAMES.items()}
+
+
+def rule_id(text: str) -> str:
+    """The id of a name; any other text as it is."""
+    return _IDS.get(text, text)
+
+
+def both(id_: str) -> str:
+    """Id and name, as reports show them; an id without a name alone."""
+    return f"{id_} {NAMES[id_]}" if id_ in NAMES else id_
+
 
 SECTIONS: dict[str, Kind] = {
     "The contract": "contract",
@@ -71,12 +84,15 @@ def page(text: str) -> str:
             lines.append(line)
         elif line.startswith("| --- |"):
             of_kind = [(name, one) for name, one in DEMANDS.items() if one.kind == kind]
-            lines += [line, *(f"| {name} | {one.of} | {one.asked} | {one.source} |" for name, one in of_kind)]
+            lines += [
+                line,
+                *(f"| {name} | {NAMES[name]} | {one.of} | {one.asked} | {one.source} |" for name, one in of_kind),
+            ]
     return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True)
-class Doubt:
+class DemandWarning:
     """A demand of the kind `robustness` that a plugin does not meet.
 
     Attributes:
@@ -95,15 +111,15 @@ class Doubt:
         return f"[{self.rule}] {self.method}: {self.message}"
 
 
-_noted: dict[Doubt, None] = {}
+_noted: dict[DemandWarning, None] = {}
 
 
-def doubt(rule: str, method: str, message: str) -> None:
+def warn(rule: str, method: str, message: str) -> None:
     """Notes that a plugin does not meet a demand of the kind `robustness`."""
-    _noted[Doubt(rule, method, message)] = None
+    _noted[DemandWarning(rule, method, message)] = None
 
 
-def take_doubts() -> tuple[Doubt, ...]:
+def take_warnings() -> tuple[DemandWarning, ...]:
     """What has been noted in this process since the last call, each once."""
     found = tuple(_noted)
     _noted.clear()

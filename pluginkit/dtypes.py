@@ -74,7 +74,7 @@ class DType(str, Enum):
         for kind in cls:
             if kind.numpy == dtype:
                 return kind
-        raise ValueError(f"{dtype} is none of {', '.join(kind.value for kind in cls)}")
+        raise ValueError(f"{dtype} is not one of {', '.join(kind.value for kind in cls)}")
 
     @classmethod
     def from_code(cls, code: int) -> DType:
@@ -86,7 +86,7 @@ class DType(str, Enum):
         for kind in cls:
             if kind.code == code:
                 return kind
-        raise ValueError(f"nvinfer1::DataType {code} is none of {', '.join(f'{k.trt} ({k.code})' for k in cls)}")
+        raise ValueError(f"nvinfer1::DataType {code} is not one of {', '.join(f'{k.trt} ({k.code})' for k in cls)}")
 
 
 _ML_DTYPES: dict[DType, Any] = {DType.BFLOAT16: ml_dtypes.bfloat16, DType.FLOAT8: ml_dtypes.float8_e4m3fn}
@@ -115,7 +115,7 @@ REFUSED: dict[str, str] = {
     'NvInferRuntime.h, IPluginV3OneBuild::getOutputDataTypes: "DataType:kBOOL and DataType::kUINT8 are not supported", '
     "TensorRT 10 and 11, V2 and V3); write float16 or float32, and put a Cast before the node",
     "int4": 'TensorRT quantizes only weights to INT4 ("Working with Quantized Types", TensorRT 10.11 and 11.3: '
-    "INT4 is weight-only quantization), and a plugin's tensors are no weights; pass two elements in an int8, or the "
+    "INT4 is weight-only quantization), and a plugin's tensors are not weights; pass two elements in an int8, or the "
     "weights as a field",
 }
 """Types that TensorRT has and plugins don't: why, with the source, and what to write."""

@@ -78,7 +78,7 @@ def read(path: Path, *, any_machine: bool = False) -> Elf:
     """Read a shared library of this machine, or of any.
 
     Raises:
-        UsageError: no such file, it cannot be read, or it is no shared library that this machine (or any) could load.
+        UsageError: no such file, it cannot be read, or it is not a shared library for this machine (or any).
     """
     with _opened(path) as elf:
         _check_kind(path, elf, any_machine=any_machine)
@@ -141,7 +141,7 @@ def _opened(path: Path) -> Iterator[Any]:
 def _check_magic(path: Path, head: bytes) -> None:
     if head[:4] != b"\x7fELF":
         raise UsageError(
-            f"{path} is no ELF file: it starts with {head[:4]!r}.",
+            f"{path} is not an ELF file: it starts with {head[:4]!r}.",
             hint="A plugin library for Linux is an ELF shared library (.so).",
         )
     if len(head) < 20:

@@ -1,4 +1,4 @@
-"""Everything that pluginkit raises for a person to read, each class with the exit code it ends the command with.
+"""Everything that pluginkit raises for the user to read, each class with the exit code it ends the command with.
 
 Exit codes: 0 all right; 1 a check or comparison failed; 2 usage or configuration; 3 nothing selected;
 4 a tool or runtime is missing; 5 the build failed; 6 a plugin crashed; 70 a bug in pluginkit; 130 stopped by Ctrl-C;
@@ -97,7 +97,7 @@ def native_stale() -> ToolMissing:
 
 
 def from_import(error: ModuleNotFoundError) -> ToolMissing | None:
-    """The error for a person, where what is missing is pluginkit's native module; None for others, which are bugs."""
+    """The error for the user, where what is missing is pluginkit's native module; None for others, which are bugs."""
     return native_missing() if error.name == "pluginkit._native" else None
 
 
@@ -138,7 +138,7 @@ def from_os(error: OSError, folder: Path | None = None) -> UsageError | None:
     """
     if "usable temporary directory" in str(error.strerror):
         # What Python's tempfile raises, without a file's name.
-        return UsageError(f"{error.strerror}.", hint="Let TMPDIR name a folder that may be written.")
+        return UsageError(f"{error.strerror}.", hint="Set TMPDIR to a folder that can be written.")
     if isinstance(error, FileNotFoundError) and not _has_a_folder():
         return UsageError("The current folder was deleted.", hint="Change to one that is there: cd ~")
     hint = _OF_THE_MACHINE.get(error.errno or 0)

@@ -99,7 +99,7 @@ class Format(str, Enum):
         for one in cls:
             if one.code == code:
                 return one
-        raise ValueError(f"nvinfer1::TensorFormat {code} is none of {', '.join(f'{f.trt} ({f.code})' for f in cls)}")
+        raise ValueError(f"nvinfer1::TensorFormat {code} is not one of {', '.join(f'{f.trt} ({f.code})' for f in cls)}")
 
 
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)

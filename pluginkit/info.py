@@ -15,8 +15,8 @@ from pluginkit import installation, layouts
 from pluginkit.build import python_module, toolchain
 from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
+from pluginkit.evaluators import evaluators
 from pluginkit.installation import foreign
-from pluginkit.judges import judges
 from pluginkit.paths import __version__, include_dir
 
 
@@ -57,9 +57,10 @@ EXTRAS = {
     "wheel": "auditwheel and wheel: `pluginkit wheel`.",
     "cuda": "nvcc and CUDA's libraries from PyPI: target gpu without a CUDA toolkit on the machine.",
     "html": "jinja2, matplotlib and networkx: the page of `pluginkit test --html`.",
-    "model": "onnxruntime: runs the operators of a model that are no plugins, in `pluginkit import`.",
+    "model": "onnxruntime: runs the operators of a model that are not plugins, in `pluginkit import`.",
     "graft": "onnxscript and onnxruntime: subgraphs become a plugin's nodes, `pluginkit graft`.",
     "pytest": "pytest and pytest-xdist: the cases of `pluginkit test` as a project's tests.",
+    "docs": "Sphinx: the site, by `make docs` in a checkout of pluginkit.",
     "pycuda": "PyCUDA: for your own GPU code in Python. Builds from source and needs a CUDA toolkit.",
 }
 """What each optional part of pluginkit brings; `installation.extra` has the command."""
@@ -146,10 +147,10 @@ def _tensorrt_headers() -> Iterator[SurveyItem]:
 
 
 def _runtimes() -> Iterator[SurveyItem]:
-    for judge in judges():
-        found = judge.probe()
+    for evaluator in evaluators():
+        found = evaluator.probe()
         yield SurveyItem(
-            "runtimes", judge.NAME, found.found, found.version, found.where, found.found, found.reason, found.remedy
+            "runtimes", evaluator.NAME, found.found, found.version, found.where, found.found, found.reason, found.remedy
         )
 
 

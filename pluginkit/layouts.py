@@ -6,10 +6,12 @@ A new one is a row here, a branch in the headers (`PLUGINKIT_TRT_LAYOUT`), a row
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pluginkit.dtypes import DType
+from pluginkit.errors import UsageError
 
 LayoutNumber = Literal[8, 10, 11]
 """TensorRT's major version."""
@@ -21,13 +23,13 @@ class Layout:
 
     Attributes:
         number: TensorRT's major version.
-        serves: TensorRT's versions, for a person.
+        serves: TensorRT's versions, for the user.
         first_minor: the first minor version of that major that it serves.
         host_version: what getInferLibVersion() answers in pluginkit's host of this layout.
         dimension: the element type of Dims.
         creator: the class that a registry hands over.
         creators_by: the function that IPluginRegistry::loadLibrary takes a library's creators from.
-        loading: how a library's creators come into a registry, for a person.
+        loading: how a library's creators come into a registry, for the user.
         recorded: the versions whose binary interface `tests/abi/recorded` has.
         has_v3: whether it has IPluginV3.
         implicit_batch: whether networks may have an implicit batch dimension.
@@ -112,3 +114,55 @@ def table() -> list[str]:
         for one in LAYOUTS
     ]
     return [head, "| --- | --- | --- | --- | --- |", *rows]
+
+
+TargetName = Literal["8.5", "10", "11", "rtx"]
+"""A TensorRT that a plugin or a model is for, as `[targets]` of pluginkit.toml and `--for` have it."""
+
+
+@dataclass(frozen=True)
+class TargetTensorRT:
+    """One of them.
+
+    Attributes:
+        name: as pluginkit.toml has it.
+        title: for people, with the version that sentences on it are true of.
+        number: the layout of its plugin classes.
+    """
+
+    name: TargetName
+    title: str
+    number: LayoutNumber
+
+    @property
+    def layout(self) -> Layout:
+        """What differs in its plugin classes."""
+        return layout(self.number)
+
+
+TARGETS: dict[TargetName, TargetTensorRT] = {
+    one.name: one
+    for one in (
+        TargetTensorRT("8.5", "TensorRT 8.5.3", 8),
+        TargetTensorRT("10", "TensorRT 10", 10),
+        TargetTensorRT("11", "TensorRT 11", 11),
+        TargetTensorRT("rtx", "TensorRT-RTX 1.7.1", 11),
+    )
+}
+DEFAULT_TARGETS: tuple[TargetName, ...] = ("10", "11", "rtx")
+"""Where pluginkit.toml and the command say nothing."""
+
+
+def targets(texts: Sequence[str]) -> tuple[TargetName, ...]:
+    """What `--for` was given, each a list by commas; empty if it was not.
+
+    Raises:
+        UsageError: a TensorRT that isn't known.
+    """
+    found: dict[TargetName, None] = {}
+    for text in (part.strip() for given in texts for part in given.split(",")):
+        name = next((name for name in TARGETS if name == text), None)
+        if name is None:
+            raise UsageError(f"--for {text}: that is none of {', '.join(TARGETS)}.", hint="For example: --for 8.5,rtx")
+        found[name] = None
+    return tuple(found)

@@ -46,7 +46,7 @@ def _skip_what_the_machine_lacks(items: list[pytest.Item]) -> None:
             continue
         skip = pytest.mark.skip(reason=f"{compiler} is not installed")
         for item in items:
-            # Parameters are of any type; a NumPy array's == is no bool.
+            # Parameters are of any type; a NumPy array's == is not a bool.
             callspec = getattr(item, "callspec", None)
             if callspec and any(isinstance(value, str) and value == compiler for value in callspec.params.values()):
                 item.add_marker(skip)

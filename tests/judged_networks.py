@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pluginkit.testing.report import Report
 
 OF_THE_HOST_ALONE = ("implicit", "-field-", "-no-fields")
@@ -10,7 +12,12 @@ ONE_OF_EACH_KIND = ("plain", "loop-count", "scan-forward", "cond-both", "if-in-l
 """Families for tests of a base or a sample; test_bar_plugin has all of them in every run."""
 
 
-def judged_networks(report: Report) -> set[str]:
-    """The networks of a report's cases, but for those that only the host has."""
-    found = {case.network for case in report.cases}
-    return {network for network in found if not any(part in network for part in OF_THE_HOST_ALONE)}
+def judged_networks(report: Report, declared: Iterable[str] = ()) -> set[str]:
+    """The networks of a report's cases, but for those that only the host has; `declared` are fields with values that
+    pluginkit.toml declares."""
+    return {
+        case.network
+        for case in report.cases
+        if any(f"-field-{name}" in case.network for name in declared)
+        or not any(part in case.network for part in OF_THE_HOST_ALONE)
+    }

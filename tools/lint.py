@@ -1,4 +1,4 @@
-"""Run every static check: ruff, mypy, clang-format, clang-tidy.
+"""Run every static check: ruff, mypy, clang-format, clang-tidy, words.
 
 clang-tidy takes half a minute of CPU, so `build/lint` keeps what it was last content with: a file is looked at again
 when it, a header, the checks, the flags or a tool's version has changed. (mypy keeps the same in .mypy_cache.)
@@ -29,7 +29,7 @@ CONTENT = ROOT / "build" / "lint"
 """A file for each that clang-tidy found nothing in, with the hash of all it read."""
 SIGNATURES = "build/lint/signature"
 READ = ("clang-tidy", "pybind11", "nvidia-cuda-runtime", "nvidia-cuda-crt", "nvidia-cuda-cccl")
-"""Distributions that clang-tidy's findings depend on. The machine's own headers are no part of the hash: a finding
+"""Distributions that clang-tidy's findings depend on. The machine's own headers are not part of the hash: a finding
 never stands in them."""
 
 
@@ -48,6 +48,7 @@ def main() -> int:
         "clang-format": [["clang-format", "--dry-run", "--Werror", *cpp]],
         "ruff check": [["ruff", "check", "--quiet", "."]],
         "ruff format": [["ruff", "format", "--check", "--quiet", "."]],
+        "words": [[sys.executable, "tools/words.py"]],
     }
     # What takes longest begins first, and a process a core runs until the last.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -69,7 +70,7 @@ def headers(names: Iterable[str]) -> list[Path]:
 
 
 def signatures() -> list[Path]:
-    """The headers that a build makes of the samples' pluginkit.toml, made anew."""
+    """The headers that a build makes of the samples' pluginkit.toml, made again."""
     manifests = [str(file) for name in TIDIED if (file := ROOT / name / ".." / "pluginkit.toml").exists()]
     command = [sys.executable, "-m", "pluginkit.build.signature", str(ROOT / SIGNATURES), *manifests]
     if manifests:

@@ -157,7 +157,7 @@ class Summary:
 
     def text(self, present: Sequence[str], absent: dict[str, str]) -> str:
         """For people: the survivors, the numbers, who judged."""
-        return "\n".join([*self._survivors(), *self._numbers(), *_judges(present, absent)])
+        return "\n".join([*self._survivors(), *self._numbers(), *_evaluators(present, absent)])
 
     def write(self, file: Path, present: Sequence[str], absent: dict[str, str]) -> None:
         """All of it as JSON."""
@@ -168,7 +168,7 @@ class Summary:
             row["equivalent"] = self._reasons.get(one.id, "")
             row["outcome"] = asdict(outcome) if outcome else None
             rows.append(row)
-        text = json.dumps({"share": self.share, "judges": present, "absent": absent, "mutants": rows}, indent=1)
+        text = json.dumps({"share": self.share, "evaluators": present, "absent": absent, "mutants": rows}, indent=1)
         file.with_suffix(".new").write_text(text + "\n", encoding="utf-8")
         file.with_suffix(".new").replace(file)
 
@@ -209,7 +209,7 @@ def interval(share: float, count: int) -> tuple[float, float]:
     return (middle - spread) / (1 + z * z / count), (middle + spread) / (1 + z * z / count)
 
 
-def _judges(present: Sequence[str], absent: dict[str, str]) -> Iterator[str]:
+def _evaluators(present: Sequence[str], absent: dict[str, str]) -> Iterator[str]:
     yield f"judged by {', '.join(present)}"
     for name, why in absent.items():
         yield f"not by {name}: {why}"

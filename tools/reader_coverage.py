@@ -4,10 +4,10 @@ each base that `pluginkit new` writes.
     .venv/bin/python tools/reader_coverage.py [--inputs 10000] [NAME...]
 
 Each is built for target cpu with g++'s counters of branches, in a temporary folder, and its deserializer is given the
-inputs of `pluginkit check --fuzz` (seed 0) in one process. The reader is `deserializePlugin`, `restore` and `isValid`,
-and those functions of `pluginkit::Reader` and `pluginkit::FieldReader` that the inputs enter; others are
-createPlugin's. Branches that only an exception takes are left out, as gcov marks them. Exit code 1 where less than 90 %
-of the branches were taken, or the process ended.
+inputs of `pluginkit check --fuzz` (seed 0) in one process. The reader is a layer's `deserializePlugin`, `restore`,
+`restored` and `problem`, and those functions of `pluginkit::Reader` and `pluginkit::FieldReader` that the inputs enter;
+others are createPlugin's. Branches that only an exception takes are left out, as gcov marks them. Exit code 1 where
+less than 90 % of the branches were taken, or the process ended.
 """
 
 from __future__ import annotations
@@ -29,17 +29,27 @@ ROOT = Path(__file__).resolve().parent.parent
 LEAST = 0.9
 """The part of the branches."""
 INPUTS = 10_000
-OWN = re.compile(r"::(?:restore|deserializePlugin|isValid)\(")
+OWN = re.compile(r"::(?:deserializePlugin|restore|restored|problem)\(")
 SHARED = re.compile(r"pluginkit::(?:Field)?Reader\b")
 IMPOSSIBLE = {
-    "mFields == nullptr ||": "createPlugin refuses no fields before",
-    "bool read = fields != nullptr;": "likewise",
-    "also == field.type": "a type that createPlugin takes besides the field's own is not serialized",
-    "if (!std::isfinite(parameters.": "FieldReader has refused such a number before",
-    "given < std::numeric_limits<T>::min()": "an int64_t is not narrowed to one",
+    "read = read && reader.get(value": "the first field is read whatever comes",
+    "read = read && this->read(reader": "likewise, of an IPluginV3",
+    "return mGood && mLeft == 0;": "it is asked after all has been read",
+    "[](float scale)": "a layer without INT8 and FP8 has no scales",
+    "scaled ? problem()": "likewise",
 }
-"""Lines of an IPluginV3's reader with branches that no serialized fields can take, and why: they are left out where
-they were not taken. The reader of bytes has none."""
+"""Lines of a reader with branches that no input can take, in some layers or in all, and why: such branches are left out
+where they were not taken."""
+IMPOSSIBLE_FIELDS = {
+    "mFields == nullptr ||": "createPlugin refuses no fields before",
+    "bool read = given != nullptr;": "likewise",
+    "also == field.type": "a type that createPlugin takes besides the field's own is not serialized",
+    "if (!std::isfinite(f.": "FieldReader has refused such a number before",
+    "if (!wrong.empty())": "likewise, where a layer has no other fields",
+    "given < std::numeric_limits<T>::min()": "an int64_t is not narrowed to one",
+    "reader.find(detail::kV2StateField)": "it is of the engines that `convert` is for",
+}
+"""The same of serialized fields, which an IPluginV3 has."""
 FIELDS = ("--field", "alpha:float32=0.5", "--field", "axes:int64[1..4]=0,1", "--field", "mode:string=linear")
 GENERATED = {f"new --base {base}": ("--base", base, *FIELDS) for base in ("dynamic", "v3", "ioext")}
 """What `pluginkit new` is given, by what the table calls it."""
@@ -98,7 +108,8 @@ def _counted(name: str, project: Path, inputs: int) -> Coverage:
     # Both layouts of a source have counters, and each type that a template is made for: a branch of the source counts
     # where any takes it.
     taken: dict[tuple[str, int, int], bool] = {}
-    impossible = IMPOSSIBLE if Manifest.load(project).plugin.base == "v3" else ()
+    of_fields = Manifest.load(project).plugin.base == "v3"
+    impossible = (*IMPOSSIBLE, *(IMPOSSIBLE_FIELDS if of_fields else ()))
     left_out = set()
     for line in text.splitlines():
         for file in json.loads(line)["files"]:
@@ -136,19 +147,18 @@ def _is_reader(function: dict[str, object], inputs: int) -> bool:
 
 def give(project: Path, inputs: int) -> str:
     """In a process of its own: build a project, and give its plugins' deserializers inputs. Why not, if so."""
-    from pluginkit import host
-    from pluginkit.adoption.adopting import HOSTS
+    from pluginkit import host, layouts
     from pluginkit.build import build
     from pluginkit.manifest.project import members
-    from pluginkit.validation.child import CheckedLibrary
     from pluginkit.validation.fuzzing.calls import Calls, good_input
     from pluginkit.validation.fuzzing.inputs import FuzzInput, Target
     from pluginkit.validation.fuzzing.mutation import Draw
     from pluginkit.validation.subject import Subject
     from pluginkit.validation.subjects import manifests
     from pluginkit.validation.subjects.library import identity
+    from pluginkit.validation.validation_worker import CheckedLibrary
 
-    library = host.Library(build(project, "cpu")[0].library, next(iter(HOSTS.values())))
+    library = host.Library(build(project, "cpu")[0].library, layouts.layout(min(layouts.DEFAULT)).host_version)
     listed = CheckedLibrary(library, project / "crumb").creators()
     for member in members(project):
         (index,) = (one.index for one in listed if one.identity == identity(member.manifest))

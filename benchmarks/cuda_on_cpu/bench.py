@@ -40,7 +40,7 @@ KERNELS = {
     "launch of one block": "runLaunches",
 }
 COUNTS = {"launch of one block": 256}
-"""Elements for each thing that is counted, where that is no element."""
+"""Elements for each thing that is counted, where that is not an element."""
 
 
 def main() -> None:

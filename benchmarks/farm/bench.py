@@ -23,20 +23,20 @@ from pathlib import Path
 import click
 import psutil
 
+from pluginkit.evaluators.protocol import Answers, Item, RunWork
 from pluginkit.farm import open_fleet
 from pluginkit.farm.executor import FarmExecutor
 from pluginkit.farm.fleet import Fleet
-from pluginkit.judges.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
-from pluginkit.run.items import JudgePart
+from pluginkit.run.items import EvaluatorPart
 from pluginkit.testing.report import Outcome
-from tests.farm import sleeping_judge
+from tests.farm import sleeping_evaluator
 from tests.farm.cluster import Cluster, cluster
 
 ROOT = Path(__file__).parents[2]
 WORK = RunWork(Manifest.load(ROOT / "samples" / "bar_plugin"), ROOT, Plan((), (), 0), Plan((), (), 0))
-PRELOAD = ("--preload", "tests.farm.sleeping_judge")
+PRELOAD = ("--preload", "tests.farm.sleeping_evaluator")
 
 
 def main() -> None:
@@ -141,13 +141,13 @@ def wait_for(fleet: Fleet, count: int, seconds: float) -> None:
 
 def cases(subjects: Sequence[float], batch: int) -> tuple[Item, ...]:
     return tuple(
-        Item(f"case-{place}", sleeping_judge.NAME, "verdicts", f"network-{place // batch}", subject=subject)
+        Item(f"case-{place}", sleeping_evaluator.NAME, "verdicts", f"network-{place // batch}", subject=subject)
         for place, subject in enumerate(subjects)
     )
 
 
 def execute(fleet: Fleet, items: Sequence[Item]) -> dict[Item, Answers]:
-    parts = [JudgePart(sleeping_judge.JUDGE, tuple(items))]
+    parts = [EvaluatorPart(sleeping_evaluator.EVALUATOR, tuple(items))]
     return FarmExecutor(fleet).execute(WORK, parts, {}, lambda *_: None)
 
 

@@ -15,7 +15,7 @@ import dask
 from distributed import Worker
 
 from pluginkit.farm import worker as farm_worker
-from tests.farm import sleeping_judge
+from tests.farm import sleeping_evaluator
 
 QUIET = {
     "distributed.worker.profile.enabled": False,
@@ -49,6 +49,6 @@ async def main(scheduler_file: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    assert sleeping_judge.JUDGE
+    assert sleeping_evaluator.EVALUATOR
     logging.disable(logging.INFO)
     asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -1,7 +1,7 @@
 """Where the time of `pluginkit test` goes: `python benchmarks/matrix/bench.py [PROJECT]`.
 
 The project, samples/bar_plugin if none is named, is built first, in a copy. Then the whole matrix runs with one job,
-for what each part costs by itself, and with as many as there are cores, for how long a person waits.
+for what each part costs by itself, and with as many as there are cores, for how long the user waits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a store answers as it grows: `python benchmarks/registry/bench.py [COUNT ...]` (default: 100 1000 10000).
 
 Bundles are made of one small library, told apart by bytes behind its end. Filling a store doesn't wait for the disk
-(no fsync); a durable add is timed apart. Each figure is the median of several calls, each on a store opened anew.
+(no fsync); a durable add is timed apart. Each figure is the median of several calls, each on a store opened again.
 """
 
 from __future__ import annotations

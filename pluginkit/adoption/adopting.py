@@ -23,7 +23,7 @@ from pluginkit.manifest.signature import slug
 from pluginkit.process.worker import Worker
 from pluginkit.scaffold.writing import write
 
-CHILD = "pluginkit.adoption.child"
+CHILD = "pluginkit.adoption.adoption_worker"
 REFERENCE = "reference.py"
 
 Step = Callable[[str], None]
@@ -165,8 +165,8 @@ def _check_free(folders: Iterable[Path]) -> None:
         for name in (FILE_NAME, REFERENCE, DATA):
             if (folder / name).exists():
                 raise UsageError(
-                    f"{folder / name} is there already; nothing was written.",
-                    hint="Let --dir name another folder, or remove it.",
+                    f"{folder / name} already exists; nothing was written.",
+                    hint="Choose another folder with --dir, or remove it.",
                 )
 
 

@@ -22,7 +22,8 @@ class ListedField:
 
 @dataclass(frozen=True)
 class ListedCreator:
-    """A creator, by its place in what getCreators answers. `kind` is `v2` or `v3`."""
+    """A creator, by its place in what getCreators answers. `kind` is `v2` or `v3`; `where` tells it from that of its
+    name in other layouts, where the two are of different kinds."""
 
     index: int
     name: str
@@ -30,6 +31,12 @@ class ListedCreator:
     namespace: str
     kind: str
     fields: tuple[ListedField, ...]
+    where: str = ""
+
+    @property
+    def label(self) -> str:
+        """As results name it."""
+        return f"{self.name} {self.version}" + (f" ({self.where})" if self.where else "")
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -86,7 +93,8 @@ class PluginAnswers:
     Attributes:
         base: the C++ class; empty where no plugin could be made.
         given: the fields that the plugin was made of.
-        made: how its fields were found: `nothing` (it needs none), `model`, `ones`, `zeros`; empty: no plugin was made.
+        made: how its fields were found: `nothing` (it needs none), `model`, `ones`, `zeros`, `draws`; empty: no plugin
+            was made.
         defaults: the values of fields that the creator takes where they are not given, as far as they show.
         needed: the fields without which it makes no plugin, of those that were given.
         outputs: how many; 0 where it is not known.
@@ -116,7 +124,7 @@ class PluginAnswers:
 
 
 def selected(creators: Sequence[ListedCreator], wanted: Sequence[str]) -> list[ListedCreator]:
-    """The creators that a person has named, as `Name` or `Name:version`; all where he has named none.
+    """The creators that the user has named, as `Name` or `Name:version`; all where he has named none.
 
     Raises:
         UsageError: there is no such creator.

@@ -332,7 +332,7 @@ class _Drafting:
         named = f", *, {', '.join(fields)}" if fields else ""
         one = "an array" if len(self._outputs) == 1 else f"a tuple of {len(self._outputs)} arrays"
         return (
-            '"""What the layer means. Every test compares the plugin with this."""\n\n'
+            '"""The layer in NumPy. Every test compares the plugin with this function."""\n\n'
             "from __future__ import annotations\n\n"
             "import numpy as np\n\n\n"
             f"def reference({inputs}{named}):\n"

@@ -22,7 +22,7 @@ SYMBOL, CONSTANT, OPERATION = range(3)
 
 
 def symbol(tensor: int, dimension: int) -> str:
-    """The name of an input's dimension until a person gives it one."""
+    """The name of an input's dimension until the user gives it one."""
     return f"d{tensor}_{dimension}"
 
 

@@ -39,7 +39,7 @@ class FieldTables:
         if self._node and one.name in self._node.missing and self._answers.made == "model":
             return f"# Left out: the model's node has no attribute '{one.name}', and the plugin is made without.\n"
         if not re.fullmatch(r"[A-Za-z_]\w*", one.name):
-            return self._left_out(one, "is no name that Python takes")
+            return self._left_out(one, "is not a name that Python takes")
         if one.name in self._model:
             # As NVIDIA's parser passes it, whatever the creator lists.
             _, code, data, length = self._model[one.name]
@@ -78,8 +78,9 @@ class FieldTables:
             tested = 1 if kind.is_integer else 0.5
             return [f"{kind_line}  # check: no plugin is made without it; without a default tests give it {tested}"]
         if one.name in self._given:
-            guess = 1 if answers.made == "ones" else 0
-            return [kind_line, f"default = {guess}  # check: a guess that the plugin takes"]
+            ((_, _, data, _),) = [given for given in answers.given if given[0] == one.name]
+            guess = np.frombuffer(data or b"", kind.numpy)[0]
+            return [kind_line, f"default = {_number(kind, guess.item())}  # check: a guess that the plugin takes"]
         return [kind_line, f"default = 1  {FILL_IN} a value that the plugin takes"]
 
 

@@ -13,10 +13,10 @@ from onnx import AttributeProto, TensorProto
 from pluginkit import field_types
 from pluginkit.adoption.answers import FieldValue, ListedCreator
 from pluginkit.errors import UsageError
-from pluginkit.importing import model as models
+from pluginkit.importing import onnx_graph
+from pluginkit.importing.implementations import wanted
 from pluginkit.importing.profiles import DEFAULT, POINTS
-from pluginkit.importing.serving import wanted
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 DATA_TYPES = {
     TensorProto.FLOAT: 0,
@@ -106,12 +106,12 @@ def read(path: Path, creators: Sequence[ListedCreator]) -> dict[int, ModelNode]:
     Raises:
         UsageError: no model, or none of its nodes is one of these creators'.
     """
-    proto = models.load(path)
-    known = models.shapes(proto)
+    proto = onnx_graph.load(path)
+    known = onnx_graph.shapes(proto)
     constants = {one.name: onnx.numpy_helper.to_array(one) for one in proto.graph.initializer}
     found: dict[int, ModelNode] = {}
-    operators = dict.fromkeys(place.node.op_type for place in models.places(proto.graph))
-    for place in models.places(proto.graph):
+    operators = dict.fromkeys(place.node.op_type for place in onnx_graph.places(proto.graph))
+    for place in onnx_graph.places(proto.graph):
         identities = wanted(place.node, native=False)
         for one in creators:
             if one.index not in found and (one.name, one.version, one.namespace) in identities:
@@ -149,7 +149,7 @@ def _node(
 
 
 def _shape(tensor: onnx.TypeProto.Tensor | None, name: str) -> tuple[int | str, ...] | None:
-    dims = None if tensor is None else models.dims(tensor)
+    dims = None if tensor is None else onnx_graph.dims(tensor)
     if dims is None:
         return None
     # Some exporters write -1 or 0 for a dimension that is open.

@@ -1,7 +1,7 @@
 """Questions to the plugin of one creator: how many outputs, which ranks, types and formats, and which shapes come out.
 
 Each is asked in a fork of the worker, since a plugin may answer a question that TensorRT would not ask by ending the
-process: that is no finding. A plugin is made anew in each fork.
+process: that is not a finding. A plugin is made again in each fork.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import numpy as np
 from pluginkit import _native, bases, field_types, host
 from pluginkit.adoption import static_shapes
 from pluginkit.adoption.answers import FieldValue, ListedField, OutputShapes, PluginAnswers, SizeTensor, TakenInputs
+from pluginkit.adoption.draws import BATCHES, FEW_BATCHES, NUMPY, Draws, guess
 from pluginkit.adoption.expressions import of_trees, symbol, with_names
 from pluginkit.creators.probing import other_base
 from pluginkit.errors import CheckFailed
 from pluginkit.field_types import FieldType
 from pluginkit.formats import Format
+from pluginkit.host import Finding
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
 from pluginkit.host.bases.static_plugin import StaticPlugin
 from pluginkit.host.bases.v2_plugin import MAX_OUTPUTS, V2Plugin
@@ -32,6 +34,7 @@ from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.formats import POISON
 from pluginkit.process import isolated
 from pluginkit.process.isolated import ForkOutcome
+from pluginkit.process.protocol import after_absent, last_call
 
 MOST_INPUTS = 8
 """Inputs that are tried."""
@@ -43,6 +46,8 @@ TYPES = (0, 1, 7, 2, 6, 3, 8, 4)
 """`nvinfer1::DataType` of what is tried: FP32, FP16, BF16, INT8, FP8, INT32, INT64, BOOL."""
 EACH, ALL = 4.0, 60.0
 """Seconds for one question, and for those to one creator."""
+LIKELY = (64, 8, 128, 2, 16, 4, 32)
+"""Values of fields that a plugin may take which refuses 1 and 0."""
 MOST_HUNG = 2
 """Questions that hang, after which no more is asked."""
 MOST_ROWS = 64
@@ -54,6 +59,8 @@ LONGEST = 8
 SIZE = 32
 """A dimension where types and formats are asked for: a whole number of vectors of every format."""
 
+ABSENT = "which is not on this machine"
+"""How what `after_absent` says ends."""
 UNKNOWN = field_types.NAMES.index("kUNKNOWN")
 
 AnyPlugin = V2Plugin[Any] | PluginV3
@@ -86,6 +93,20 @@ def base(creator: host.Creator, given: Sequence[FieldValue], crumb: Path) -> str
     return _Questions(creator, (), crumb).base_of(given)
 
 
+def _anew(question: Callable[[], Any]) -> Any:
+    host.stand_ins.forget_absent_call()
+    try:
+        return question()
+    except Finding as error:
+        if absent := host.stand_ins.absent_call():
+            raise AbsentCall(f"{error.method}: {error.observed.partition(',')[0]}{after_absent(absent)}") from None
+        raise
+
+
+class AbsentCall(CheckFailed):
+    """A refusal after a call of what isn't on this machine."""
+
+
 class _Questions:
     def __init__(
         self,
@@ -106,6 +127,7 @@ class _Questions:
         self._problems: dict[str, None] = {}
         self._of_guesses: dict[str, None] = {}
         self._hung = 0
+        self._absent = ""
 
     def all(self, given: Sequence[FieldValue] | None, ranks: Sequence[int] | None) -> PluginAnswers:
         made, kind = self._instance(given)
@@ -116,7 +138,7 @@ class _Questions:
         outputs = int(answer.answer) if answer.ok else 0
         taken = tuple(self._taken(outputs, ranks)) if 0 < outputs <= MAX_OUTPUTS else ()
         defaults = self._defaults() if made == "nothing" else {}
-        needed = self._needed() if made in ("ones", "zeros") else ()
+        needed = self._needed() if made in ("ones", "zeros", "draws") else ()
         others = self._other_ranks(taken[0], outputs) if taken and ranks is None else ()
         formats = {row: self._formats(taken[0], row, outputs) for row in taken[0].rows} if taken else {}
         on = self._shape_fields(taken[0], outputs) if taken else ()
@@ -134,6 +156,7 @@ class _Questions:
 
     def _ask(self, questions: Sequence[Callable[[], Any]], *, guess: bool = True) -> list[ForkOutcome]:
         """Ask; endings of what isn't a guess are remembered, and whatever hangs."""
+        questions = [partial(_anew, one) for one in questions]
         found = isolated.ask(questions, each=EACH, end=self._end, most_hung=MOST_HUNG - self._hung)
         for one in found:
             if one.ending == "not asked":
@@ -149,11 +172,12 @@ class _Questions:
     def _where(self) -> str:
         """In which native call the last fork ended, as far as that is known."""
         try:
-            raw = self._crumb.read_bytes()
+            last = last_call(self._crumb.read_bytes())
         except OSError:
             return ""
-        name = raw[1:].split(b"\0", 1)[0].decode("utf-8", "replace")
-        return f" in {name}" if raw[:1] == b"I" and name else ""
+        self._absent = self._absent or last.absent
+        where = f" in {last.name}" if last.inside and last.name else ""
+        return f"{where}{last.after}"
 
     def _instance(self, given: Sequence[FieldValue] | None) -> tuple[str, str]:
         """How a plugin could be made, and its class; both empty where none could."""
@@ -161,6 +185,9 @@ class _Questions:
         endings: dict[str, None] = {}
         for name, fields in tries:
             self._fields = fields
+            if name == "draws" and self._absent:
+                # Other values don't bring what isn't on this machine.
+                continue
             (made,) = self._ask([self._base], guess=name != "model")
             if made.ok and made.answer:
                 return name, str(made.answer)
@@ -168,15 +195,42 @@ class _Questions:
                 endings[f"{made.ending}{self._where()}"] = None
             if made.refusal and name == "model":
                 self._problems[f"createPlugin: {made.refusal}"] = None
+            if made.refusal.endswith(ABSENT):
+                self._absent = made.refusal
+                endings[made.refusal] = None
+        if given is None and self._listed and (base := self._drawn()):
+            return "draws", base
         self._fields = ()
-        self._problems |= endings
+        self._problems |= {one: None for one in endings if one.endswith(ABSENT)} or endings
         return "", ""
+
+    def _drawn(self) -> str:
+        """The class of the plugin of the first draw of which there is one; empty where there is none."""
+        draws = Draws(self._listed)
+        # Other values may do without what isn't on this machine, but most don't.
+        for batch in draws.batches(FEW_BATCHES if self._absent else BATCHES):
+            found = self._ask([partial(self._base_of, fields) for fields in batch])
+            for fields, one in zip(batch, found, strict=True):
+                if one.ok and one.answer:
+                    self._fields = fields
+                    return str(one.answer)
+                if one.refusal.endswith(ABSENT):
+                    self._absent = one.refusal
+            if ended := next((fields for fields, one in zip(batch, found, strict=True) if one.ending), None):
+                # Where it ended, the last call is no longer that of a draw behind.
+                self._ask([partial(self._base_of, ended)])
+                draws.learn(last_call(self._crumb.read_bytes()).beyond)
+        return ""
 
     def base_of(self, given: Sequence[FieldValue]) -> str:
         """The class of the plugin that is made of these fields; empty where none is."""
         self._fields = tuple(given)
         (made,) = self._ask([self._base])
         return str(made.answer) if made.ok else ""
+
+    def _base_of(self, fields: Sequence[FieldValue]) -> str:
+        self._fields, self._plugin = tuple(fields), None
+        return self._base()
 
     def _base(self) -> str:
         try:
@@ -482,35 +536,24 @@ def _fits(desc: Desc, form: Format) -> bool:
 
 def _guesses(listed: Sequence[ListedField]) -> Iterator[tuple[str, tuple[FieldValue, ...]]]:
     yield "nothing", ()
+    tables = [numbers for numbers in _numbers(listed) if numbers]
+    for numbers in tables:
+        for name, value in (("ones", 1), ("zeros", 0)):
+            yield name, tuple(guess(one, kind, value) for one, kind in numbers)
+    for numbers in tables:
+        # Sizes that are powers of two, all alike.
+        for size in LIKELY:
+            yield "draws", tuple(guess(one, kind, size) for one, kind in numbers)
+
+
+def _numbers(listed: Sequence[ListedField]) -> Iterator[list[tuple[ListedField, str]]]:
+    """The fields of numbers, each with NumPy's type."""
     # Many creators list names alone (kUNKNOWN), and read what they get as the type that they want.
     for unknown in (FieldType.INT32, FieldType.FLOAT32):
         typed = [replace(one, type=unknown.code, length=1) if one.type == UNKNOWN else one for one in listed]
-        numbers = [(one, _NUMPY[one.type]) for one in typed if one.type in _NUMPY]
-        for name, value in (("ones", 1), ("zeros", 0)):
-            if numbers:
-                yield name, tuple(_guess(one, kind, value) for one, kind in numbers)
+        yield [(one, NUMPY[one.type]) for one in typed if one.type in NUMPY]
         if typed == [*listed]:
             return
-
-
-_NUMPY: dict[int, str] = {
-    field_types.NAMES.index(name): kind
-    for name, kind in {
-        "kFLOAT16": "float16",
-        "kFLOAT32": "float32",
-        "kFLOAT64": "float64",
-        "kINT8": "int8",
-        "kINT16": "int16",
-        "kINT32": "int32",
-        "kINT64": "int64",
-    }.items()
-}
-"""NumPy's type of a field of numbers, by `nvinfer1::PluginFieldType`."""
-
-
-def _guess(one: ListedField, kind: str, value: int) -> FieldValue:
-    count = min(max(1, one.length), 64)
-    return one.name, one.type, np.full(count, value, kind).tobytes(), count
 
 
 def _field(name: str, kind: FieldType, value: float) -> FieldValue:

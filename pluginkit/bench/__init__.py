@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pluginkit.bench.model import Baseline, BenchCase, BenchReport, Machine, Result
+from pluginkit.bench.measurements import Baseline, BenchCase, BenchReport, Machine, Result
 from pluginkit.bench.runner import BenchOptions, run
 
 __all__ = ["Baseline", "BenchCase", "BenchOptions", "BenchReport", "Machine", "Result", "run"]

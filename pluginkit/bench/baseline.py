@@ -13,13 +13,13 @@ import numpy as np
 from pluginkit import gpu, installation
 from pluginkit.bench import values
 from pluginkit.bench.buffers import Buffers
-from pluginkit.bench.model import Baseline
+from pluginkit.bench.measurements import Baseline
 from pluginkit.bench.timing import Launchable, Timer, Work
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.field_types import Value
 from pluginkit.manifest.bench_section import expression
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 TORCH, COMPILED = "torch", "torch.compile"
 """The names of the baselines that torch computes."""
@@ -176,7 +176,7 @@ def measure(
             times, _ = timer.measure(Work(lambda turn: void(made.answer(turn)), buffers.count, made.capture))
         finally:
             made.close()
-    except Exception as error:  # noqa: BLE001 - whatever a person's expression raises is reported with the plugin's times
+    except Exception as error:  # noqa: BLE001 - whatever the user's expression raises is reported with the plugin's times
         return Baseline(name, shown, problem=f"{type(error).__name__}: {_first_line(error)}")
     return Baseline(name, shown, times)
 

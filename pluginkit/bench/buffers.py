@@ -9,7 +9,7 @@ import numpy as np
 from pluginkit import gpu
 from pluginkit.bench.timing import ALIGNMENT, L2_TIMES
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 MOST_SETS = 1024
 """So many small ones are enough: between two replays the whole cache is overwritten besides."""

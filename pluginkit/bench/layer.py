@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pluginkit import host
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType, Value
 from pluginkit.formats import Format
 from pluginkit.host.bases.lifecycles import LIFECYCLES
 from pluginkit.manifest import Manifest, Tensor
-from pluginkit.network.model import Scale
+from pluginkit.network.networks import Scale
 from pluginkit.testing.plan import field_values
 
 

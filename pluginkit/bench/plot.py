@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from pluginkit import installation
-from pluginkit.bench.model import BenchReport
+from pluginkit.bench.measurements import BenchReport
 from pluginkit.errors import ToolMissing
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pluginkit.bench.baseline import COMPILED, TORCH
 from pluginkit.bench.cases import case_of, cases, declared
-from pluginkit.bench.model import Baseline, BenchCase, BenchReport, Machine, Result
+from pluginkit.bench.measurements import Baseline, BenchCase, BenchReport, Machine, Result
 from pluginkit.bench.sweep import Sweep, sizes
 from pluginkit.build import build
 from pluginkit.build.gpus import find_driver
@@ -25,7 +25,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.manifest.bench_section import expression
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 
-CHILD = "pluginkit.bench.child"
+CHILD = "pluginkit.bench.bench_worker"
 SLOW = 10
 """So many times longer than a call of the plugin may the reference take for large tensors."""
 COMPILING = 300.0

@@ -20,7 +20,7 @@ LARGEST = 2**31 - 1
 """TensorRT's Dims of 10 have 64 bits; kernels seldom do."""
 _BYTES = re.compile(r"(\d+) ?(B|KiB|MiB|GiB)")
 _HINT = (
-    "As in --sweep 4KiB..1GiB (bytes that a call moves, by the first open dimension), or --sweep c=32..65536 "
+    "As in --sweep 4KiB..1GiB (bytes that a call moves, by the first dynamic dimension), or --sweep c=32..65536 "
     "(a symbol's values)."
 )
 
@@ -54,7 +54,7 @@ def parse(text: str) -> Sweep:
         numbers = [int(one[1]) * UNITS[one[2]] if one and len(one[1]) < 10 else None for one in found]
     first, last = numbers
     if first is None or last is None or (equals and not symbol.strip()):
-        raise UsageError(f"--sweep {text} is no range of sizes.", hint=_HINT)
+        raise UsageError(f"--sweep {text} is not a range of sizes.", hint=_HINT)
     if equals and last > LARGEST:
         raise UsageError(f"--sweep {text} goes beyond {LARGEST}, which kernels seldom count to.", hint=_HINT)
     if not 0 < first <= last:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from pluginkit import gpu
-from pluginkit.bench.model import Times
+from pluginkit.bench.measurements import Times
 from pluginkit.errors import CheckFailed
 
 WARM_UP = 10

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.dtypes import QUANTIZED, DType
 from pluginkit.field_types import Value, each
 from pluginkit.float8 import place
 from pluginkit.host import Finding
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Scale
+from pluginkit.network.networks import Array, Scale
 from pluginkit.testing import precision
 from pluginkit.testing.plan import field_values
 from pluginkit.testing.points import generator, is_integer
@@ -49,7 +49,7 @@ class Limits:
 
 
 def fields_of(manifest: Manifest, case: BenchCase) -> dict[str, Value]:
-    """The values of the fields that are no scales, as the reference gets them."""
+    """The values of the fields that are not scales, as the reference gets them."""
     others = {
         field.name: each(case.fields[field.name], field.type.exact)
         for field in manifest.plain_fields()

@@ -24,7 +24,7 @@ class Artifact:
     Attributes:
         library: `build/<target>/lib<slug>.so`.
         info: its build record (`pluginkit.library.build_record`).
-        fresh: whether this build made it anew; False if nothing had changed.
+        fresh: whether this build made it again; False if nothing had changed.
         module: the Python module next to it, where this build was asked for it and the project has one.
     """
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pluginkit import layouts
+from pluginkit import bases, layouts
 from pluginkit.build import cache, existing, gpus, python_module, toolchain
 from pluginkit.build.artifact import ASKED, TARGETS, Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put, run_tool, tools
 from pluginkit.build.exports import exported
-from pluginkit.build.sanitizers import PLAIN, Flavour
+from pluginkit.build.sanitizers import PLAIN, Instrumentation
 from pluginkit.errors import FULL, BuildFailed, UsageError, from_os
 from pluginkit.installation import tensorrt8
 from pluginkit.manifest import FILE_NAME, Manifest, type_rules
 from pluginkit.manifest.project import members, root
-from pluginkit.process import head_start
+from pluginkit.process import early_build
 
 
 def build(
@@ -27,7 +27,7 @@ def build(
     *,
     archs: Sequence[str] = (),
     werror: bool = False,
-    flavour: Flavour = PLAIN,
+    instrumentation: Instrumentation = PLAIN,
     python: bool = False,
     tuning: tuple[Path, Path] | None = None,
     chosen: Sequence[layouts.LayoutNumber] = (),
@@ -41,13 +41,13 @@ def build(
             `archs` are given. Empty: that of `[build]` in `pluginkit.toml`, which is `auto` unless it says another.
         archs: GPU architectures, as of `toolchain.architectures`.
         werror: whether warnings in the project's sources are errors.
-        flavour: the checks that are compiled into the library of target cpu, which then has a folder of its own.
+        instrumentation: the checks that are compiled into the library of target cpu, which then has its own folder.
         tuning: a pluginkit.toml, and a header in the place of what its `[tuning]` makes; the library has then a folder
             of its own.
         chosen: the layouts of TensorRT's plugin classes that the library holds besides the usual ones. None: those of
             `[build]`, and without them TensorRT 8's where an SDK of it is found and the plugins fit it.
         python: whether the project's Python module is built too, where it has one and Python.h is there.
-        progress: called with each line that a person may want to see.
+        progress: called with each line that the user may want to see.
 
     Raises:
         UsageError: no project, an unknown target, or a folder that may not be written.
@@ -70,22 +70,22 @@ def build(
     targets = ASKED[target] if target in ASKED else _for_this_machine(archs, progress)
     if archs and "gpu" not in targets:
         raise UsageError(
-            f"GPU architecture {', '.join(archs)} is asked for, and target gpu is not built here.",
+            f"GPU architecture {', '.join(archs)} was requested, but target gpu is not built here.",
             hint="Say --target gpu." if target == "cpu" else "No nvcc was found: see pluginkit info.",
         )
-    if flavour.sanitizers and targets != ("cpu",):
+    if instrumentation.sanitizers and targets != ("cpu",):
         raise UsageError("Sanitizers are for target cpu alone.", hint="Say --target cpu, or leave them out.")
 
     held = _layouts(project, tuple(chosen) or manifest.build.layouts, progress)
 
     def one(name: str) -> Artifact:
-        place = flavour.folder if name == "cpu" else name
+        place = instrumentation.folder if name == "cpu" else name
         library = library_path(project, manifest.slug, "tune" if tuning else place)
-        settings = cache.settings(name, archs=archs, werror=werror, sanitize=flavour.compiled, chosen=held)
+        settings = cache.settings(name, archs=archs, werror=werror, sanitize=instrumentation.compiled, chosen=held)
         if tuning:
             given = zip(("PLUGINKIT_TUNING_MANIFEST", "PLUGINKIT_TUNING_HEADER"), map(str, tuning), strict=True)
             settings |= dict(given)
-        return _build_one(library, manifest, name, settings, python and not flavour.compiled, progress)
+        return _build_one(library, manifest, name, settings, python and not instrumentation.compiled, progress)
 
     try:
         return [one(name) for name in targets]
@@ -114,9 +114,14 @@ def _layouts(
 ) -> tuple[layouts.LayoutNumber, ...]:
     """The layouts of a project's library, the newest first.
 
+    A layer that is more than one interface asks for the layout of each.
+
     Raises:
         UsageError: one is asked for that a plugin of the library doesn't fit.
     """
+    manifests = [member.manifest for member in members(project)]
+    both = any(len(one.plugin.interfaces) > 1 for one in manifests)
+    asked = [*asked, *([layouts.BEFORE_V3.number] if both else [])]
     wanted = asked or _found()
     held = []
     for one in layouts.LAYOUTS:
@@ -125,11 +130,12 @@ def _layouts(
             continue
         if one.number not in wanted:
             continue
-        lacks = [what for member in members(project) for what in type_rules.lacking(member.manifest, one)]
+        lacks = [what for manifest in manifests for what in type_rules.lacking(manifest, one)]
         if lacks and one.number in asked:
             raise UsageError(
                 f"The library can't be for TensorRT {one.number}.\n" + "\n".join(lacks),
-                hint=f"Leave {one.number} out of --layout and of layouts in [build] of {FILE_NAME}.",
+                hint=f"Leave {one.number} out of --layout and of layouts in [build] of {FILE_NAME}"
+                + (f", and write one base instead of {bases.written(bases.BOTH)}." if both else "."),
             )
         if lacks:
             progress(f"TensorRT {one.number} is left out. {lacks[0]}.")
@@ -162,7 +168,7 @@ def _build_one(
     cmake, ninja, settings = tools(settings)
     library.parent.mkdir(parents=True, exist_ok=True)
     waiting = f"Another pluginkit builds in {library.parent}: this one waits for it."
-    with head_start.locked(library.parent, lambda: progress(waiting)) as begun:
+    with early_build.locked(library.parent, lambda: progress(waiting)) as begun:
         try:
             if configure(project, folder, cmake, settings, progress, begun):
                 _show_to_editors(project / "build", folder)
@@ -231,7 +237,7 @@ def _install_module(module: dict[str, str], place: Path) -> Path:
     built = Path(module["file"])
     if f"PyInit_{module['module']}" not in exported(built):
         raise BuildFailed(
-            f"{built.name} is no Python module {module['module']}.",
+            f"{built.name} is not a Python module {module['module']}.",
             hint=f"Write PYBIND11_MODULE({module['module']}, module) in its source, as in pluginkit_add_python_module.",
         )
     path = place / built.name

@@ -1,6 +1,6 @@
 """CMake's cache variables for a build.
 
-`pluginkit build` passes it everything (`settings`). A person who calls CMake by hand has chosen the compiler already,
+`pluginkit build` passes it everything (`settings`). A user who calls CMake by hand has chosen the compiler already,
 so pluginkit-config.cmake asks only for what was found: `python -m pluginkit.build.cache TARGET` prints that as a CMake
 script, in which what is set already stays.
 """
@@ -99,7 +99,7 @@ def script(values: dict[str, str], *, over: bool = True) -> str:
 
 
 def difference(before: str, after: str) -> str:
-    """Which settings two scripts differ in, for a person: `CMAKE_CXX_COMPILER was /usr/bin/g++ and is ...`."""
+    """Which settings two scripts differ in, for the user: `CMAKE_CXX_COMPILER was /usr/bin/g++ and is ...`."""
     old, new = (dict(re.findall(r'^set\((\w+) "(.*)" CACHE', text, re.MULTILINE)) for text in (before, after))
     changed = [name for name in (*new, *(name for name in old if name not in new)) if old.get(name) != new.get(name)]
     return "; ".join(f"{name} was {old.get(name) or 'not set'} and is {new.get(name) or 'not set'}" for name in changed)

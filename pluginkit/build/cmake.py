@@ -18,11 +18,11 @@ from pluginkit.errors import FULL, BuildFailed, fullest
 from pluginkit.library import build_record
 from pluginkit.paths import __version__
 from pluginkit.process import files
-from pluginkit.process.head_start import ENVIRONMENT, INIT, HeadStart
+from pluginkit.process.early_build import ENVIRONMENT, INIT, EarlyBuild
 from pluginkit.process.programs import Program
 
 Progress = Callable[[str], None]
-"""Called with Ninja's progress (a `Step`), a compiler's output, and why all is compiled anew."""
+"""Called with Ninja's progress (a `Step`), a compiler's output, and why all is compiled again."""
 
 
 _NO_ROOM = 64 << 10
@@ -37,9 +37,9 @@ def configure(
     cmake: Path,
     settings: dict[str, str],
     progress: Progress,
-    begun: HeadStart | None = None,
+    begun: EarlyBuild | None = None,
 ) -> bool:
-    """Configure once, and anew when a setting has changed: a stale cache would keep the old compiler or headers.
+    """Configure once, and again when a setting has changed: a stale cache would keep the old compiler or headers.
 
     What has begun in the folder is ended then.
 
@@ -66,7 +66,7 @@ def configure(
     return True
 
 
-def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, begun: HeadStart | None = None) -> None:
+def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, begun: EarlyBuild | None = None) -> None:
     """Run CMake or Ninja, or take over what has begun with that command, and write all its output to pluginkit.log.
 
     Raises:
@@ -119,7 +119,7 @@ def put(path: Path, content: bytes, mode: int) -> None:
 
 
 def put_changed(path: Path, text: str) -> None:
-    """Write a file that CMake or a source reads, unless it has the text: what depends on it would be made anew."""
+    """Write a file that CMake or a source reads, unless it has the text: what depends on it would be made again."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pluginkit.build import toolchain
-from pluginkit.build.sanitizers import Flavour
+from pluginkit.build.sanitizers import Instrumentation
 from pluginkit.errors import BuildFailed, ToolMissing
 from pluginkit.process.programs import run
 
-COVERAGE = Flavour(("coverage",))
+COVERAGE = Instrumentation(("coverage",))
 """It has a folder of its own, `build/cpu-coverage`."""
 
 

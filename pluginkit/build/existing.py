@@ -28,7 +28,7 @@ def for_target(project: Path, section: LibrarySection, target: str, on_line: Cal
     made = make(project, section, on_line)
     if target not in ("auto", made.target):
         raise UsageError(
-            f"{made.library} is built for target {made.target}, and target {target} is asked for.",
+            f"{made.library} is built for target {made.target}, but target {target} was requested.",
             hint="Let [library] in pluginkit.toml name one for it; pluginkit test runs it where it was built for.",
         )
     return made
@@ -44,7 +44,7 @@ def make(project: Path, section: LibrarySection, on_line: Callable[[str], None] 
 
     Raises:
         BuildFailed: the command ended with another status than 0.
-        UsageError: there is no such library, or it is none of this machine.
+        UsageError: there is no such library, or it is not one of this machine.
     """
     library = (project / section.path).resolve()
     if section.command:

@@ -30,7 +30,7 @@ def exported(library: Path) -> list[str]:
     """The names that a library exports.
 
     Raises:
-        BuildFailed: it is no shared library, or cannot be read.
+        BuildFailed: it is not a shared library, or cannot be read.
     """
     try:
         # A cross compiler's library too.

@@ -114,7 +114,7 @@ class BuildOutput:
 
 
 def hint_for(text: str) -> str:
-    """What to do about an error that plugin authors meet; empty if it is none of the known ones, or says so itself."""
+    """What to do about an error that plugin authors meet; empty for an unknown one, and one that says it itself."""
     if re.search(r"^  fix: ", text, re.MULTILINE):
         return ""
     for pattern, hint in _HINTS:

@@ -32,7 +32,7 @@ _WATCHED = ("thread", "memory")
 """Both see every access by the same instrumentation, so one build serves them; it can't be ASan's too."""
 
 _ASAN_OPTIONS = (
-    # Python and numpy keep memory to the end, and that is no finding.
+    # Python and numpy keep memory to the end, and that is not a finding.
     "detect_leaks=0",
     # An access that is wrong is reported and then done: the case goes on, and the next wrong one is seen too.
     "halt_on_error=0",
@@ -53,7 +53,7 @@ _COMPUTE_SANITIZER_OPTIONS = (
     "--require-cuda-init=no",
     # A kernel that is wrong ends, and not the context: the case goes on, and its other outputs are compared.
     "--destroy-on-device-error=kernel",
-    # What a call of CUDA's answers is checked elsewhere; another library's probing is no finding.
+    # What a call of CUDA's answers is checked elsewhere; another library's probing is not a finding.
     "--report-api-errors=no",
     "--demangle=simple",
     # A port for each that runs at the same time.
@@ -63,7 +63,7 @@ _COMPUTE_SANITIZER_OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Flavour:
+class Instrumentation:
     """One build of target cpu, or the one of target gpu with a tool of compute-sanitizer.
 
     Attributes:
@@ -134,11 +134,11 @@ class Flavour:
         return [str(path), "--tool", self.tool, "--log-file", str(log), *_COMPUTE_SANITIZER_OPTIONS, *more]
 
 
-PLAIN = Flavour()
+PLAIN = Instrumentation()
 """The build without checks."""
 
 
-def flavours(sanitizers: Sequence[str], target: str = "cpu") -> tuple[Flavour, ...]:
+def instrumentations(sanitizers: Sequence[str], target: str = "cpu") -> tuple[Instrumentation, ...]:
     """The builds that it takes to run these checks, or the tools of compute-sanitizer; the plain one for none.
 
     Raises:
@@ -160,10 +160,10 @@ def flavours(sanitizers: Sequence[str], target: str = "cpu") -> tuple[Flavour, .
             )
     asked = [name for name in here if name in sanitizers]
     if target == "gpu":
-        return tuple(Flavour((name,)) for name in asked) or (PLAIN,)
+        return tuple(Instrumentation((name,)) for name in asked) or (PLAIN,)
     together = tuple(name for name in asked if name not in _WATCHED)
     watched = tuple(name for name in asked if name in _WATCHED)
-    return tuple(Flavour(names) for names in (together, watched) if names) or (PLAIN,)
+    return tuple(Instrumentation(names) for names in (together, watched) if names) or (PLAIN,)
 
 
 def asan_library() -> Path:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import glob
+import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from pluginkit import layouts
 from pluginkit.build import cache
 from pluginkit.build.artifact import Artifact, library_path
 from pluginkit.build.cmake import Progress, configure, install, put_changed, run_tool, tools
+from pluginkit.build.sanitizers import PLAIN, Instrumentation
 from pluginkit.errors import BuildFailed, UsageError, from_os
+from pluginkit.library import build_record
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cu")
 LAYOUTS = {
@@ -25,6 +29,7 @@ LAYOUTS = {
 _DIAGNOSTIC = re.compile(r"^(?!error: )\S.*?(?:: (?:fatal )?error: |: undefined reference to )")
 _NEXT = re.compile(r"^(?:\S+: |In file included|\s+from )")
 _OURS = re.compile(r"^error: |^  fix: ")
+_WRITTEN = "# Written by `pluginkit build --sources`."
 CONTEXT = 4
 """Lines of the compiler's that go with an error: the source's line, and the mark below it."""
 
@@ -53,7 +58,7 @@ def find(patterns: str, folder: Path) -> tuple[Path, ...]:
     A pattern without a folder is in that of the pattern before it; `**` is any folders.
 
     Raises:
-        UsageError: a pattern that no source fits, or a file that is no C++ or CUDA source.
+        UsageError: a pattern that no source fits, or a file that is not a C++ or CUDA source.
     """
     found: dict[Path, None] = {}
     head = ""
@@ -88,7 +93,7 @@ def build_sources(sources: SourceSet, library: Path | None = None, *, progress: 
     Args:
         sources: what is compiled.
         library: where it goes; by default `build/cpu/lib<name>.so` in the current folder.
-        progress: called with each line that a person may want to see.
+        progress: called with each line that the user may want to see.
 
     Raises:
         UsageError: a folder or a path that is none, or that may not be written.
@@ -100,16 +105,13 @@ def build_sources(sources: SourceSet, library: Path | None = None, *, progress: 
             raise UsageError(f"--include: there is no folder {folder}.")
     library = library or library_path(Path.cwd(), name_of(sources.files), "cpu")
     if library.suffix != ".so" or library.is_dir():
-        raise UsageError(f"--output: {library} is no name for a library.", hint="As in --output build/libfoo.so")
-    name = re.sub(r"\W", "_", library.stem.removeprefix("lib"), flags=re.ASCII)
-    name = name if re.match(r"[A-Za-z_]", name) else f"plugins_{name}"
-    place = library.with_suffix(".build").resolve()
+        raise UsageError(f"--output: {library} is not a name for a library.", hint="As in --output build/libfoo.so")
+    name, place = _name_in(library), _place(library)
     project = _project(name, library.name, sources)
     try:
         place.mkdir(parents=True, exist_ok=True)
         put_changed(place / "CMakeLists.txt", project)
-        with (place / ".lock").open("w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(place):
             return _build(place, name, library, progress)
     except OSError as error:
         known = from_os(error)
@@ -120,9 +122,56 @@ def build_sources(sources: SourceSet, library: Path | None = None, *, progress: 
         ) from None
 
 
-def _build(place: Path, name: str, library: Path, progress: Progress) -> Artifact:
-    cmake, ninja, settings = tools(cache.settings("cpu"))
-    folder = place / "cmake"
+def built_here(library: Path) -> bool:
+    """Whether `build_sources` made the library, and the folder that it was made in is still there."""
+    project = _place(library) / "CMakeLists.txt"
+    if not project.is_file() or not project.read_text(encoding="utf-8").startswith(_WRITTEN):
+        return False
+    record = build_record.read(library, hashlib.sha256(library.read_bytes()).hexdigest())
+    return record is not None and record.same
+
+
+def build_checked(library: Path, instrumentation: Instrumentation, progress: Progress = lambda _: None) -> Artifact:
+    """The library of the same sources, as they are now, with checks compiled in.
+
+    Args:
+        library: one that `build_sources` made.
+        instrumentation: the checks.
+        progress: as of `build_sources`.
+
+    Raises:
+        ToolMissing, BuildFailed: as `build_sources`.
+    """
+    place = _place(library)
+    with _locked(place):
+        return _build(
+            place, _name_in(library), place / instrumentation.folder / library.name, progress, instrumentation
+        )
+
+
+def _name_in(library: Path) -> str:
+    name = re.sub(r"\W", "_", library.stem.removeprefix("lib"), flags=re.ASCII)
+    return name if re.match(r"[A-Za-z_]", name) else f"plugins_{name}"
+
+
+def _place(library: Path) -> Path:
+    """The folder in which a library is built."""
+    return library.with_suffix(".build").resolve()
+
+
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    with (place / ".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(
+    place: Path, name: str, library: Path, progress: Progress, instrumentation: Instrumentation = PLAIN
+) -> Artifact:
+    cmake, ninja, settings = tools(cache.settings("cpu", sanitize=instrumentation.compiled))
+    folder = place / "-".join(filter(None, ("cmake", *instrumentation.compiled)))
+    library.parent.mkdir(parents=True, exist_ok=True)
     try:
         configure(place, folder, cmake, settings, progress)
         run_tool([ninja, "-C", folder, f"{name}_pluginkit"], folder, progress)
@@ -156,7 +205,7 @@ def _project(name: str, file_name: str, sources: SourceSet) -> str:
     files = "\n    ".join(_quoted(str(one)) for one in sources.files)
     soname = _quoted(f'SHELL:-Xlinker "-soname={file_name}"')
     lines = [
-        "# Written by `pluginkit build --sources`.",
+        _WRITTEN,
         "cmake_minimum_required(VERSION 3.24)",
         f"project({name} LANGUAGES CXX)",
         "find_package(pluginkit REQUIRED)",

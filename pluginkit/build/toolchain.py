@@ -171,7 +171,7 @@ def cxx_compiler() -> Tool:
     named = os.environ.get("CXX", "").strip()
     if named and not shutil.which(named):
         remark = "; options belong in CXXFLAGS" if len(named.split()) > 1 else ""
-        raise ToolMissing(f"CXX is '{named}', and there is no such program{remark}.", hint="Correct CXX, or unset it.")
+        raise ToolMissing(f"CXX is '{named}', but there is no such program{remark}.", hint="Correct CXX, or unset it.")
     chosen = [Path(shutil.which(named) or named)] if named else _on_path(*_COMPILER_NAMES)
     places = "$CXX" if named else "PATH (g++, clang++, g++-N, clang++-N)"
     remedy = "sudo apt-get install g++ (or set CXX to one)"

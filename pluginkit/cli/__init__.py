@@ -158,7 +158,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with the exit code that `pluginkit.errors` documents."""
     foreign.warn()  # that project's __init__.py may be in the place of ours, and say nothing
     code = run(args, program=True)
-    # What is left is no garbage to look for: at a process's end that takes Python a fifth of a second.
+    # What is left is not garbage to look for: at a process's end that takes Python a fifth of a second.
     gc.freeze()
     sys.exit(code)
 

@@ -20,7 +20,7 @@ _since = 0.0
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """In the block Ctrl-C raises KeyboardInterrupt, and inside of an import when that has ended, or the block.
+    """In the block Ctrl-C raises KeyboardInterrupt, and inside an import when that has ended, or the block.
 
     An extension module whose own imports it stops raises ImportError instead (NumPy's `import_umath`), or goes on. A
     second Ctrl-C is raised at once, and one that a destructor or a callback has swallowed once more. Nothing changes

@@ -32,14 +32,21 @@ Step = Callable[[str, int, int | None], None]
 """Called with what is being done, how much of it is done, and of how much (None: not known)."""
 
 
+class Say(Protocol):
+    """Called with what is being done, or as a `Step`."""
+
+    def __call__(self, what: str, _done: int = 0, _total: int | None = None, /) -> None:
+        """Show it."""
+
+
 @contextmanager
-def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
+def spinner(text: str, console: Console, *, elapsed: bool = False) -> Iterator[Say]:
     """A line with what is being done, and the seconds of it if `elapsed`; the yielded function is called with the next
     text."""
     with _shown(
         text, console, [SpinnerColumn(), TextColumn("{task.description}", markup=False)], elapsed=elapsed
     ) as step:
-        yield lambda what: step(what, 0, None)
+        yield lambda what, _done=0, _total=None: step(what, 0, None)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pluginkit.bases import FOR_NEW
+from pluginkit.bases import BOTH, FOR_NEW
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.scaffold.kernels.patterns import PATTERNS
@@ -68,7 +68,12 @@ _OPTIONS = (
     ),
     click.option("--namespace", default="", help="Plugin namespace."),
     click.option("--version", "--plugin-version", "version", default="1", show_default=True, help="Plugin version."),
-    click.option("--base", default="dynamic", show_default=True, help=f"Plugin interface: {_BASES}."),
+    click.option(
+        "--base",
+        default="dynamic",
+        show_default=True,
+        help=f"Plugin interface: {_BASES}; {','.join(BOTH)}: v3, and dynamic with TensorRT 8, which has no IPluginV3.",
+    ),
 )
 
 
@@ -100,5 +105,7 @@ def types(text: str) -> tuple[DType, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            raise UsageError(f"--types: '{name}' is no type of a floating tensor.", hint=f"Known: {', '.join(known)}.")
+            raise UsageError(
+                f"--types: '{name}' is not a type of a floating tensor.", hint=f"Known: {', '.join(known)}."
+            )
     return tuple(kind for kind in DType if kind.value in names)

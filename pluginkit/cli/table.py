@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.demands import DEMANDS
+from pluginkit.demands import DEMANDS, both
 from pluginkit.dtypes import DType
 from pluginkit.reporting import causes
 from pluginkit.reporting.matrix import Matrix, matrix
@@ -55,12 +55,14 @@ def show(report: Report, console: Console, *, command: str, detail: int = 0) -> 
         more = f"\n... and {len(found) - FAILURES} more causes; --json FILE has all cases."
         console.print(Text(more, style="bold red"))
     refused: dict[str, list[Verdict]] = {}
-    for verdict in (one for one in report.verdicts if one.how == NVIDIAS):
+    for verdict in (one for one in report.verdicts if one.how in NVIDIAS):
         refused.setdefault(verdict.message, []).append(verdict)
     for alike in refused.values():
         console.print(_own(alike))
     for warned in () if report.strict else report.warnings:
         console.print(_warning(warned))
+    for why in report.unjudged:
+        console.print(Text.assemble(("\nwarning ", "bold yellow"), f"sizes beyond the profile are not judged: {why}"))
     if detail and report.cases:
         console.print(Text(), cases_table(report, every=detail > 1), *_counts(report), sep="\n")
     for name, why in report.kept_fields.items() if detail else ():
@@ -97,7 +99,7 @@ def matrix_table(found: Matrix) -> RenderableType:
 
 
 def cases_table(report: Report, *, every: bool = False) -> RenderableType:
-    """Network × precision (× shape point), the largest error and its tolerance, and each judge's verdict."""
+    """Network × precision (× shape point), the largest error and its tolerance, and each evaluator's verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("network", no_wrap=True)
     table.add_column("cases", no_wrap=True)
@@ -237,10 +239,13 @@ def _own(alike: Sequence[Verdict]) -> RenderableType:
 
 
 def _warning(one: Warned) -> RenderableType:
-    page = "demands" if one.doubt.rule in DEMANDS else "checks"
+    page = "demands" if one.warning.rule in DEMANDS else "checks"
     return Group(
-        Text.assemble(("\nwarning ", "bold yellow"), one.doubt.text),
-        Text(f"  {one.where}; TensorRT does not require it (docs/{page}.md), --strict makes it a failure"),
+        Text.assemble(("\nwarning ", "bold yellow"), one.warning.text),
+        Text(
+            f"  {one.where}; {both(one.warning.rule)} (docs/{page}.md): TensorRT doesn't require it; "
+            "--strict makes it a failure"
+        ),
     )
 
 

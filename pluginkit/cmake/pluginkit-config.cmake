@@ -1,7 +1,7 @@
 # pluginkit's CMake package: build a TensorRT plugin library from plain .cpp and .cu sources.
 #
 #   find_package(pluginkit REQUIRED)
-#   pluginkit_add_plugin(my_plugin NAME MyPlugin SOURCES src/entry.cpp src/my_plugin.cpp src/my_plugin_kernel.cu)
+#   pluginkit_add_plugin(my_plugin NAME MyPlugin SOURCES src/my_plugin.cpp src/my_plugin.cu)
 #   pluginkit_add_python_module(my_plugin PLUGIN my_plugin SOURCES python/my_plugin.cpp)
 #
 # A project that has its own way to build a plugin library adds one line a target, and changes nothing else:
@@ -75,7 +75,7 @@ if(NOT DEFINED PLUGINKIT_FOUND_FOR)
     unset(_pluginkit_result)
 elseif(NOT PLUGINKIT_FOUND_FOR STREQUAL PLUGINKIT_TARGET)
     message(FATAL_ERROR "${CMAKE_BINARY_DIR} was configured for target ${PLUGINKIT_FOUND_FOR}; give target ${PLUGINKIT_TARGET} "
-        "a build folder of its own, or begin anew by cmake --fresh.")
+        "a build folder of its own, or begin again by cmake --fresh.")
 endif()
 
 # CMake's own belong to the compiler, also to one for another machine. For clang++ they may be LLVM's; what is done with them
@@ -193,7 +193,7 @@ function(pluginkit_test_plugin target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LAYOUTS")
     set(where "pluginkit_test_plugin(${target} ...)")
     if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "${where}: '${arg_UNPARSED_ARGUMENTS}' is none of SOURCES and LAYOUTS.")
+        message(FATAL_ERROR "${where}: '${arg_UNPARSED_ARGUMENTS}' is not one of SOURCES and LAYOUTS.")
     endif()
     if(NOT PLUGINKIT_TARGET STREQUAL "cpu")
         return()
@@ -345,7 +345,7 @@ endfunction()
 # pluginkit_add_python_module(<module> PLUGIN <slug> SOURCES <file>...)
 #
 # Makes the target <module>_python: the Python module of the plugin library <slug>, which it opens in its own folder; see
-# pluginkit/python.h. It is no part of `all`. What pluginkit.toml says of names and shapes is compiled into it. Without
+# pluginkit/python.h. It is not part of `all`. What pluginkit.toml says of names and shapes is compiled into it. Without
 # Python.h there is no such target.
 function(pluginkit_add_python_module module)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLUGIN" "SOURCES")
@@ -354,7 +354,7 @@ function(pluginkit_add_python_module module)
         message(FATAL_ERROR "${where}: write pluginkit_add_python_module(<module> PLUGIN <target> SOURCES <file>...).")
     endif()
     if(NOT TARGET "${arg_PLUGIN}")
-        message(FATAL_ERROR "${where}: '${arg_PLUGIN}' is no target of pluginkit_add_plugin above it.")
+        message(FATAL_ERROR "${where}: '${arg_PLUGIN}' is not a target of pluginkit_add_plugin above it.")
     endif()
     if(NOT PLUGINKIT_PYTHON_INCLUDE_DIR OR PLUGINKIT_SANITIZE)
         return()
@@ -471,11 +471,15 @@ function(pluginkit_cpu_objects out slug tag)
         get_filename_component(folder "${object}" DIRECTORY)
         file(MAKE_DIRECTORY "${folder}")
         set(options ${flags})
-        file(STRINGS "${path}" entry REGEX "^ *PLUGINKIT_[A-Z_]*PLUGINS\\(" LIMIT_COUNT 1)
-        if(entry OR path MATCHES "(/|_pluginkit_)entry\\.cpp$")
-            # Nearly all of it is entry.h's and layer.h's: twice as long to compile, and a library twice as large, by what
-            # sources need that a person steps through.
-            _pluginkit_cpu_flags(options -O1 -g1)
+        if(source MATCHES "\\.cu$" AND NOT PLUGINKIT_SANITIZE)
+            # A GPU faults on an access whose address is not a multiple of its size. What the compiled code calls is in the
+            # CUDA-on-CPU runtime.
+            list(APPEND options -fsanitize=alignment)
+        endif()
+        _pluginkit_makes_exports(exports "${path}")
+        if(exports)
+            # Lines alone: nearly all of it is entry.h's and layer.h's, which no person steps through.
+            _pluginkit_cpu_flags(options -Os -g1)
         endif()
         add_custom_command(
             OUTPUT "${object}"
@@ -513,6 +517,12 @@ function(pluginkit_gpu_objects target slug)
         if(tuning)
             set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_DEFINITIONS ${tuning})
         endif()
+        _pluginkit_makes_exports(exports "${path}")
+        get_property(own SOURCE "${source}" PROPERTY COMPILE_OPTIONS)
+        if(exports AND NOT CMAKE_BUILD_TYPE AND NOT "-Os" IN_LIST own)
+            # Before the source's own.
+            set_property(SOURCE "${source}" PROPERTY COMPILE_OPTIONS -Os ${own})
+        endif()
     endforeach()
     add_library(${target} OBJECT ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES
@@ -548,7 +558,7 @@ function(pluginkit_link_cpu_runtime slug)
         set(runtime "${PLUGINKIT_CPU_RUNTIME_DIR}/libpluginkit_cpu_checked.a")
     endif()
     if(NOT EXISTS "${runtime}")
-        message(FATAL_ERROR "${runtime} does not exist; pluginkit's wheel brings it. Install pluginkit anew, or give its folder "
+        message(FATAL_ERROR "${runtime} does not exist; pluginkit's wheel brings it. Install pluginkit again, or give its folder "
             "by -DPLUGINKIT_CPU_RUNTIME_DIR=...")
     endif()
     find_package(Threads REQUIRED)
@@ -613,10 +623,10 @@ endfunction()
 macro(_pluginkit_check_arguments)
     set(_where "pluginkit_add_plugin(${slug} ...)")
     if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "${_where}: '${arg_UNPARSED_ARGUMENTS}' is none of NAME and SOURCES.")
+        message(FATAL_ERROR "${_where}: '${arg_UNPARSED_ARGUMENTS}' is not one of NAME and SOURCES.")
     endif()
     if(NOT slug MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
-        message(FATAL_ERROR "${_where}: '${slug}' is no name for a library: letters, digits and _ only.")
+        message(FATAL_ERROR "${_where}: '${slug}' is not a name for a library: letters, digits and _ only.")
     endif()
     if(NOT "${arg_NAME}" MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
         message(FATAL_ERROR "${_where}: NAME is '${arg_NAME}'; it must be a C++ identifier, as in PLUGINKIT_PLUGINS(<NAME>, ...).")
@@ -648,6 +658,16 @@ macro(_pluginkit_check_arguments)
             "only with -fvisibility=hidden. Leave it out.")
     endif()
 endmacro()
+
+# Sets <out> to whether a source makes a library's exports, and with them the plugin's class of pluginkit/layer.h. It is
+# compiled for each layout and starts kernels, so that its size counts and its speed doesn't.
+function(_pluginkit_makes_exports out source)
+    file(STRINGS "${source}" line REGEX "^ *PLUGINKIT_[A-Z_]*PLUGINS\\(" LIMIT_COUNT 1)
+    set(${out} OFF PARENT_SCOPE)
+    if(line OR source MATCHES "(/|_pluginkit_)entry\\.cpp$")
+        set(${out} ON PARENT_SCOPE)
+    endif()
+endfunction()
 
 # Compiler options for a source of target cpu. Without CMAKE_BUILD_TYPE: optimised, with line numbers, and with
 # assert() alive, for this target is there to find bugs; or the options given, before the user's own.
@@ -704,7 +724,7 @@ function(_pluginkit_sanitizer_flags out)
 endfunction()
 
 # Sets <out> to the pluginkit.toml that a source belongs to: the nearest one above it within the project. Empty where there is
-# none. The build is configured anew when it changes.
+# none. The build is configured again when it changes.
 function(_pluginkit_manifest out source)
     set(${out} PARENT_SCOPE)
     get_filename_component(folder "${source}" ABSOLUTE)

@@ -11,16 +11,16 @@ from pluginkit import elf, layouts
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import PluginkitError
 from pluginkit.installation import tensorrt8
-from pluginkit.library.file_checks import INIT_FUNCTION
 from pluginkit.library.loadable import loadable
+from pluginkit.library.origin import INIT_FUNCTION
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.tensorrt import session as tensorrt
 
-CHILD = "pluginkit.creators.loading_child"
-CHILD8 = "pluginkit.creators.registry8_child"
+CHILD = "pluginkit.creators.loading_worker"
+CHILD8 = "pluginkit.creators.registry8_worker"
 EIGHT = layouts.BEFORE_V3.creators_by
 LATER = {one.creators_by for one in layouts.LAYOUTS} - {EIGHT}
 """What libraries export for the registry of TensorRT 8, and for the later ones'."""

@@ -1,7 +1,7 @@
 """Which interface a V2 creator's plugins have, which only a plugin shows: one is made, in a process of its own.
 
 No document has what fields a creator can do without, and it may end its process for want of one, as the asserts of
-NVIDIA's own do. So what becomes of that process is no finding: the interface is unknown then.
+NVIDIA's own do. So what becomes of that process is not a finding: the interface is unknown then.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _tries(creator: host.Creator) -> Iterator[Fields]:
 
 
 def _made(creator: host.Creator, fields: Fields) -> str:
-    host.set_breadcrumb_file("")
+    host.set_call_file("")
     try:
         plugin = creator.create("inspect", fields)
     except PluginkitError as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,8 +56,8 @@ def compile_source(arguments: Sequence[str]) -> None:
     command = _parse(arguments)
     if command.source is None or command.output is None:
         raise UsageError("cuda_cpu.compile needs one source and -o OUTPUT.")
-    with tempfile.TemporaryDirectory(prefix="pluginkit-cuda-") as folder:
-        plain = Path(folder) / f"{command.source.name}.ii"
+    with _temporary_folder() as folder:
+        plain = folder / f"{command.source.name}.ii"
         text, options = _preprocess(command, plain, _thread_storage(command))
         if any(_THREAD_LOCAL.search(line) for _, line in own_lines(text)):
             text, options = _preprocess(command, plain, [])
@@ -67,6 +68,52 @@ def compile_source(arguments: Sequence[str]) -> None:
         compiler = [command.cxx, "-x", "c++-cpp-output", *options, "-c", str(plain), "-o", str(command.output)]
         _run(compiler, command.layout)
     symbols.rename(command.output, str(command.source), text, [command.cxx, *command.compile])
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder that goes at the end; its making and its removal are not interrupted by SIGTERM's exception."""
+    folder = None
+    try:
+        with _TERMINATION.deferred():
+            folder = tempfile.TemporaryDirectory(prefix="pluginkit-cuda-")
+        yield Path(folder.name)
+    finally:
+        with _TERMINATION.deferred():
+            if folder:
+                folder.cleanup()
+
+
+class _Termination:
+    """SIGTERM ends the process by an exception, and inside `deferred` only after the block.
+
+    By a flag: a signal that is blocked for this thread is taken by another, such as NumPy's, and Python's handler still
+    runs in this one.
+    """
+
+    def __init__(self) -> None:
+        self._deferred = False
+        self._number: int | None = None
+
+    def handle(self, number: int, _: object) -> None:
+        """The signal's handler."""
+        if not self._deferred:
+            sys.exit(128 + number)
+        self._number = number
+
+    @contextlib.contextmanager
+    def deferred(self) -> Iterator[None]:
+        """A block without the exception; the signal is acted on after it."""
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+            if self._number is not None:
+                sys.exit(128 + self._number)
+
+
+_TERMINATION = _Termination()
 
 
 def _preprocess(command: _Command, output: Path, more: list[str]) -> tuple[str, list[str]]:
@@ -98,7 +145,7 @@ def _thread_storage(command: _Command) -> list[str]:
 
     Not with checks that ask where they are (AddressSanitizer, races), and not beside thread-local variables of the
     user's: before glibc 2.40 the first use in a host thread may change vector registers that the compiler takes to be
-    kept (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). The runtime's own is inside of a function's call.
+    kept (https://sourceware.org/bugzilla/show_bug.cgi?id=31372). The runtime's own is inside a function's call.
     """
     device = command.source is not None and command.source.suffix == ".cu" and platform.machine() == "x86_64"
     watched = any(re.match("-fsanitize=.*(?:address|thread)", flag) for flag in command.compile)
@@ -130,7 +177,7 @@ def _refuse_clusters(text: str) -> None:
 
 def _for_device_code(cxx: str, text: str) -> list[str]:
     """Options without which correct device code would be refused or warned about."""
-    # cub's classes declare names anew that they have used before, which g++ takes for an error without the first, and
+    # cub's classes redeclare names that they have used before, which g++ takes for an error without the first, and
     # inlined into a kernel they look to g++ as if they used unset values.
     for_cub = "/cub/" in text and "clang" not in Path(cxx).name
     return ["-fpermissive", "-Wno-maybe-uninitialized"] if for_cub else []
@@ -186,7 +233,7 @@ def _run(command: list[str], layout: int | None) -> None:
 def main() -> int:
     """The command line; the exit code."""
     # Ninja ends compilers so when it is stopped itself: their files go.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _TERMINATION.handle)
     try:
         compile_source(sys.argv[1:])
     except PluginkitError as error:

@@ -1,7 +1,7 @@
 """The prelude of every source, precompiled by g++: reading it takes longer than compiling a small source.
 
 It is kept in the user's cache (`$XDG_CACHE_HOME/pluginkit`, else `~/.cache/pluginkit`), an entry for each compiler and
-its options, since a new build folder would have to make it anew. A compiler that has no such thing, a cache that can't
+its options, since a new build folder would have to make it again. A compiler that has no such thing, a cache that can't
 be written and a macro that the prelude depends on only cost the time: the prelude is then read as text.
 """
 

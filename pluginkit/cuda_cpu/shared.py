@@ -44,7 +44,7 @@ def rewrite(tokens: Tokens) -> None:
 
 
 def _take_qualifier(tokens: Tokens, index: int) -> str:
-    """The `a::b::` in front of a name, taken away there: it belongs to the names inside of the call."""
+    """The `a::b::` in front of a name, taken away there: it belongs to the names inside the call."""
     qualifier = ""
     at = tokens.before(index)
     while tokens.text(at) == "::":
@@ -128,7 +128,7 @@ def _in_lambdas(tokens: Tokens, end: int, name: str, call: str) -> None:
 
 
 def _lambda_body(tokens: Tokens, bracket: int) -> int | None:
-    """The brace that opens the body of the lambda whose captures begin here; None if it is no lambda."""
+    """The brace that opens the body of the lambda whose captures begin here; None if it is not a lambda."""
     before = tokens.before(bracket)
     if tokens.kind(before) in {"name", "number"} and tokens.text(before) != "return":
         return None

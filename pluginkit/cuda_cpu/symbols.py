@@ -53,7 +53,7 @@ def rename(obj: Path, source: str, text: str, compiler: Sequence[str]) -> None:
 
     Args:
         obj: the object.
-        source: the file that it was compiled from, for a person.
+        source: the file that it was compiled from, for the user.
         text: its preprocessed source.
         compiler: the command that compiled it: the compiler and those of its options that may name another machine.
 

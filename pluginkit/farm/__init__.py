@@ -91,7 +91,7 @@ def measure(address: str, on: Sequence[str], options: BenchOptions, step: Step) 
         address: as of `connection.connect`.
         on: as of `conditions.GpuChoice.parse`.
         options: what is measured.
-        step: told how far it is.
+        step: called with each step of the progress.
 
     Raises:
         UsageError, ToolMissing: as of `open_executor`; PluginkitError: as of `bench.run`.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pluginkit.judges.protocol import RunWork
+from pluginkit.evaluators.protocol import RunWork
 
 FEW = 64
 """Elements that an array has at most to travel within a pickle: a digest is as long."""
@@ -32,7 +32,7 @@ class Packed:
     arrays: Mapping[str, bytes]
 
     @classmethod
-    def of(cls, value: object, whole: WorkParcel | None = None) -> Packed:
+    def of(cls, value: object, whole: WorkPayload | None = None) -> Packed:
         """From the data itself. The digests of arrays that are in the `whole` work are known."""
         file = io.BytesIO()
         pickler = _Pickler(file, whole)
@@ -55,7 +55,7 @@ def unpack(data: bytes, find: Callable[[str], bytes | None]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, whole: WorkParcel | None = None) -> None:
+    def __init__(self, file: io.BytesIO, whole: WorkPayload | None = None) -> None:
         super().__init__(file, protocol=5)
         self.arrays: dict[str, bytes] = {}
         self.seen: dict[int, tuple[Array, str]] = {}
@@ -98,11 +98,11 @@ def digest(data: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class WorkParcel:
+class WorkPayload:
     """A run's work as it travels.
 
     All arrays of a plan's cases are some hundred megabytes. An item has those of its own case; builders ask of the
-    others their shapes alone, and judges that run every case themselves (`Item.whole`) are sent all.
+    others their shapes alone, and evaluators that run every case themselves (`Item.whole`) are sent all.
 
     Attributes:
         data: as of `Packed`.
@@ -118,7 +118,7 @@ class WorkParcel:
     seen: Mapping[int, tuple[Array, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, work: RunWork, before: WorkParcel | None = None) -> WorkParcel:
+    def of(cls, work: RunWork, before: WorkPayload | None = None) -> WorkPayload:
         """From a run's work, with all arrays; the digests of those that were in the work `before` are known."""
         file = io.BytesIO()
         whole = _Pickler(file, before)
@@ -127,7 +127,7 @@ class WorkParcel:
         own = frozenset(Packed.of(replace(work, plan=plan, whole=rest), before).arrays)
         return cls(file.getvalue(), own, whole.arrays, whole.seen)
 
-    def sent(self, there: Collection[str] = ()) -> WorkParcel:
+    def sent(self, there: Collection[str] = ()) -> WorkPayload:
         """As it is sent to who has some arrays already: with its own others."""
         return replace(self, arrays={name: self.arrays[name] for name in self.own if name not in there}, seen={})
 

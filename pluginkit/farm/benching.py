@@ -9,6 +9,7 @@ from typing import Any
 
 from pluginkit.bench import BenchOptions, BenchReport
 from pluginkit.errors import PluginCrashed, UsageError
+from pluginkit.evaluators.protocol import Build
 from pluginkit.farm import worker
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.dispatch import Batch, Dispatcher
@@ -17,8 +18,7 @@ from pluginkit.farm.executor import FarmExecutor
 from pluginkit.farm.facts import Facts
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.farm.gpus import GpuPlace
-from pluginkit.farm.parcels import SourceParcel
-from pluginkit.judges.protocol import Build
+from pluginkit.farm.payloads import SourcePayload
 from pluginkit.manifest.project import root
 from pluginkit.run.on_gpu import check as check_code
 from pluginkit.run.options import Step
@@ -31,7 +31,7 @@ def measure(fleet: Fleet, choice: GpuChoice, options: BenchOptions, step: Step =
         fleet: the workers.
         choice: which GPU; all that it leaves must be of one name.
         options: what is measured, as of `bench.run`.
-        step: told how far it is.
+        step: called with each step of the progress.
 
     Raises:
         ToolMissing: no worker has such a GPU, or nvcc; or none is left.
@@ -54,7 +54,7 @@ def measure(fleet: Fleet, choice: GpuChoice, options: BenchOptions, step: Step =
     step("building", 0, None)
     library = options.library.resolve() if options.library else gpus.library(options.project, options.archs)
     check_code(library, there[0])
-    sources = SourceParcel.read(home)
+    sources = SourcePayload.read(home)
     # The worker has a copy of the project.
     asked = replace(options, project=options.project.resolve().relative_to(home.resolve()), library=None)
     with _Measurement(fleet, executor.places[0], {Build("gpu", where=there[0].description): library}) as one:
@@ -70,7 +70,7 @@ class _Measurement(Execution):
         self._place = place
         self._report: BenchReport | None = None
 
-    def run(self, sources: SourceParcel, options: BenchOptions) -> BenchReport:
+    def run(self, sources: SourcePayload, options: BenchOptions) -> BenchReport:
         """Until it is measured."""
         self._asked = (sources, options)
         self._dispatcher = Dispatcher([Batch((0,), self._place.key)])

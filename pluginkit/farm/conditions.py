@@ -63,7 +63,7 @@ class GpuChoice:
         """From what `--on` was given: conditions by commas, or `each-gpu`.
 
         Raises:
-            UsageError: it is none of these.
+            UsageError: it is not one of these.
         """
         terms = [term.strip() for text in texts for term in text.split(",")]
         return cls(EACH_GPU in terms, tuple(_condition(term) for term in terms if term != EACH_GPU))
@@ -76,7 +76,7 @@ class GpuChoice:
 def _condition(term: str) -> GpuCondition:
     matched = _TERM.fullmatch(term)
     if matched is None or matched[1] not in _FACTS:
-        raise UsageError(f"--on {term}: that is no condition on a GPU.", hint=HINT)
+        raise UsageError(f"--on {term}: that is not a condition on a GPU.", hint=HINT)
     fact, operator, value = matched.groups()
     if fact == "sm":
         value = value.removeprefix("sm_").replace(".", "")
@@ -87,7 +87,7 @@ def _condition(term: str) -> GpuCondition:
     try:
         Specifier(f"{operator}{value}")
     except InvalidSpecifier:
-        raise UsageError(f"--on {term}: {value} is no number.", hint=HINT) from None
+        raise UsageError(f"--on {term}: {value} is not a number.", hint=HINT) from None
     return GpuCondition(fact, operator, value)
 
 

@@ -46,7 +46,7 @@ def connect(address: str) -> Iterator[Connection]:
             `local:N`: N worker processes of one thread each on this machine, for as long as this lasts.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is not one of these.
         ToolMissing: nothing answers there, or it won't talk to us.
     """
     # Warnings would stand between the lines of a progress bar; what matters of them comes as an exception.
@@ -75,14 +75,14 @@ def _reachable(address: str) -> str:
         scheme = address.partition("://")[0]
         if scheme not in ("tcp", "tls"):
             raise UsageError(
-                f"farm {address}: {scheme}:// is no address of a Dask scheduler.",
+                f"farm {address}: {scheme}:// is not an address of a Dask scheduler.",
                 hint="tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
             )
         return address
     file = Path(address)
     if not file.is_file():
         raise UsageError(
-            f"farm {address}: there is no such file, and it is no address.",
+            f"farm {address}: there is no such file, and it is not an address.",
             hint="tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N.",
         )
     return _address_in(file)
@@ -93,7 +93,7 @@ def _address_in(file: Path) -> str:
         found = json.loads(file.read_text(encoding="utf-8"))["address"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{file} is no scheduler file: {error}",
+            f"{file} is not a scheduler file: {error}",
             hint="`dask scheduler --scheduler-file FILE` writes one.",
         ) from None
     return str(found)

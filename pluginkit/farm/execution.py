@@ -18,15 +18,15 @@ from distributed import Future
 from typing_extensions import Self
 
 from pluginkit.errors import FarmLost, PluginkitError
+from pluginkit.evaluators.protocol import Build
 from pluginkit.farm import worker
-from pluginkit.farm.arrays import WorkParcel
+from pluginkit.farm.arrays import WorkPayload
 from pluginkit.farm.arrivals import Lacking
 from pluginkit.farm.dispatch import Batch, Dispatcher
 from pluginkit.farm.facts import Facts
 from pluginkit.farm.fleet import FarmWorker, Fleet
-from pluginkit.farm.parcels import LibraryParcel
+from pluginkit.farm.payloads import LibraryPayload
 from pluginkit.farm.worker import Done
-from pluginkit.judges.protocol import Build
 
 LOOK = 0.5
 """Seconds between two looks at who is there, at least."""
@@ -53,7 +53,7 @@ class Ended:
     brought: Collection[str] = ()
     """Digests of what came with it."""
     error: Exception | None = None
-    """What fetching them raised that asking again won't mend."""
+    """What fetching them raised that asking again won't fix."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class Execution(ABC):
         paths: the file of each build.
     """
 
-    def __init__(self, fleet: Fleet, work: WorkParcel | None, paths: Mapping[Build, Path]) -> None:
+    def __init__(self, fleet: Fleet, work: WorkPayload | None, paths: Mapping[Build, Path]) -> None:
         self.fleet = fleet
-        self._parcel = work
+        self._payload = work
         files: dict[Path, list[Build]] = {}
         for build, path in paths.items():
             files.setdefault(path, []).append(build)
-        self._libraries = tuple(LibraryParcel.read(builds, path) for path, builds in files.items())
+        self._libraries = tuple(LibraryPayload.read(builds, path) for path, builds in files.items())
         self._run = uuid.uuid4().hex
         self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
         self._futures: dict[str, list[Future[Any]]] = {}
@@ -134,7 +134,7 @@ class Execution(ABC):
             PluginkitError: what a worker raised.
             FarmLost: none of a kind is left, or the scheduler is gone.
         """
-        looked = unserved = 0.0
+        looked = unanswered = 0.0
         for one in self.fleet.ready:
             self._joined(one)
         while not self._dispatcher.done:
@@ -148,7 +148,7 @@ class Execution(ABC):
             if now - looked > max(LOOK, len(self._there) / LOOKED_AT):
                 self._look()
                 looked = time.monotonic()
-            unserved = self._check_served(unserved or now) if self._dispatcher.wanted() else 0.0
+            unanswered = self._check_answered(unanswered or now) if self._dispatcher.wanted() else 0.0
 
     def _joined(self, one: FarmWorker) -> None:
         name = f"{one.address} {one.process}"
@@ -173,7 +173,7 @@ class Execution(ABC):
             for item in batch.items:
                 self._killed(item, places)
 
-    def _check_served(self, since: float) -> float:
+    def _check_answered(self, since: float) -> float:
         """Raises where a kind that batches wait for has had no worker for long."""
         if time.monotonic() - since < PATIENCE:
             return since
@@ -186,9 +186,9 @@ class Execution(ABC):
         if name not in self._begun:
             for one in self._libraries:
                 there.lay({one.sha256: one.data or b""}, one.name)
-            if self._parcel:
-                there.lay({digest: self._parcel.arrays[digest] for digest in self._parcel.own})
-            work = self._parcel.sent(there.held) if self._parcel else None
+            if self._payload:
+                there.lay({digest: self._payload.arrays[digest] for digest in self._payload.own})
+            work = self._payload.sent(there.held) if self._payload else None
             libraries = tuple(one.without(there.held) for one in self._libraries)
             self._begun[name] = self.fleet.client.submit(
                 worker.begin, self._run, work, libraries, workers=[there.address], pure=False
@@ -226,8 +226,8 @@ class Execution(ABC):
         # It has arrived for sure: until then it is sent with each batch that needs it.
         there.held.update(ended.brought)
         there.held.update(one.sha256 for one in self._libraries)
-        if self._parcel is not None:
-            there.held.update(self._parcel.own)
+        if self._payload is not None:
+            there.held.update(self._payload.own)
         if self._dispatcher.finished(ended.worker, ended.batch, ended.done.seconds):
             for item, answer in zip(ended.batch.items, ended.done.answers, strict=True):
                 self._answered(item, answer, there.place)

@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import InvalidVersion, Version
 
 from pluginkit.errors import FarmLost
+from pluginkit.evaluators import evaluators
+from pluginkit.evaluators.host.cases import result
+from pluginkit.evaluators.host.evaluator import EVALUATOR as HOST
+from pluginkit.evaluators.protocol import Answers, Build, Evaluator, Item, RunWork
+from pluginkit.evaluators.rtx.engine_evaluator import EVALUATOR as ENGINES
+from pluginkit.evaluators.tensorrt.evaluator import EVALUATOR as TENSORRT
 from pluginkit.farm import worker
-from pluginkit.farm.arrays import Packed, WorkParcel
+from pluginkit.farm.arrays import Packed, WorkPayload
 from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.dispatch import Batch, Dispatcher
@@ -23,17 +29,11 @@ from pluginkit.farm.execution import LOOK, WHO_IS_THERE, Execution, WorkerCall
 from pluginkit.farm.facts import Facts, Kind
 from pluginkit.farm.fleet import FarmWorker, Fleet
 from pluginkit.farm.gpus import FarmGpus, GpuPlace
-from pluginkit.farm.parcels import LibraryParcel, SourceParcel
-from pluginkit.judges import judges
-from pluginkit.judges.host.cases import result
-from pluginkit.judges.host.judge import JUDGE as HOST
-from pluginkit.judges.protocol import Answers, Build, Item, Judge, RunWork
-from pluginkit.judges.rtx.engine_judge import JUDGE as ENGINES
-from pluginkit.judges.tensorrt.judge import JUDGE as TENSORRT
+from pluginkit.farm.payloads import LibraryPayload, SourcePayload
 from pluginkit.manifest.project import root
 from pluginkit.network.large import LargeCase
 from pluginkit.run.executors import ItemSteps
-from pluginkit.run.items import JudgePart, groups
+from pluginkit.run.items import EvaluatorPart, groups
 from pluginkit.run.options import Step
 from pluginkit.testing.report import Outcome, Verdict
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 ANY_GPU = GpuChoice()
 ATTEMPTS = 3
-"""How often the library of target gpu is begun anew where the workers that build it are gone."""
+"""How often the library of target gpu is begun again where the workers that build it are gone."""
 
 ON_GPUS = (ENGINES.NAME, TENSORRT.NAME)
-"""Judges that run engines: what they find is of one GPU."""
+"""Evaluators that run engines: what they find is of one GPU."""
 
 
 class _NoneLeft(Exception):
@@ -53,15 +53,15 @@ class _NoneLeft(Exception):
 
 
 class FarmExecutor:
-    """An `pluginkit.run.executors.Executor` of a farm's workers: each judge is asked once for each kind of place that
-    it is in, a version of TensorRT or a GPU."""
+    """A `pluginkit.run.executors.Executor` of a farm's workers: each evaluator is asked once for each kind of place
+    where it is: a version of TensorRT or a GPU."""
 
     def __init__(self, fleet: Fleet, choice: GpuChoice = ANY_GPU) -> None:
         self._client = fleet.client
         self._fleet = fleet
         self._gpus = FarmGpus(fleet, choice, self._build if self._builders() else None)
         self._gpus.check()
-        self._packed: tuple[RunWork, WorkParcel] | None = None
+        self._packed: tuple[RunWork, WorkPayload] | None = None
         self._asked: dict[str, Kind] = {}
 
     @property
@@ -75,47 +75,49 @@ class FarmExecutor:
         return self._gpus.places
 
     def ids(self, work: RunWork) -> Sequence[str]:
-        """Those of the judges that some worker has, and of the host."""
+        """Those of the evaluators that some worker has, and of the host."""
         found = [*HOST.ids(work)]
-        parcel = self._parcel(work).sent()
-        for one in self._judges():
+        payload = self._payload(work).sent()
+        for one in self._evaluators():
             for kind in self._kinds(one):
-                found += self._ask(kind, partial(worker.ask, one.NAME, parcel))[2]
+                found += self._ask(kind, partial(worker.ask, one.NAME, payload))[2]
         return list(dict.fromkeys(found))
 
-    def parts(self, work: RunWork, names: Sequence[str] | None = None) -> Sequence[JudgePart]:
-        """The host's, planned here, for its items have arrays; each other judge's as workers that have it say."""
-        found = [JudgePart(HOST, tuple(HOST.items(work)))]
+    def parts(self, work: RunWork, names: Sequence[str] | None = None) -> Sequence[EvaluatorPart]:
+        """The host's, planned here, for its items have arrays; each other evaluator's as workers that have it say."""
+        found = [EvaluatorPart(HOST, tuple(HOST.items(work)))]
         self._asked.update((str(kind), kind) for kind in self._kinds(HOST))
-        parcel = self._parcel(work).sent()
-        for one in self._judges():
+        payload = self._payload(work).sent()
+        for one in self._evaluators():
             if names is not None and one.NAME not in names:
-                found.append(JudgePart(one, (), "not asked"))
+                found.append(EvaluatorPart(one, (), "not asked"))
                 continue
             kinds = self._kinds(one)
             if not kinds:
-                found.append(JudgePart(one, (), self._absent(one)))
+                found.append(EvaluatorPart(one, (), self._absent(one)))
                 continue
-            asked = [self._part(one, kind, kinds, parcel) for kind in kinds]
-            mine = [part for part in asked if part.items] or [JudgePart(one, (), asked[0].absent)]
+            asked = [self._part(one, kind, kinds, payload) for kind in kinds]
+            mine = [part for part in asked if part.items] or [EvaluatorPart(one, (), asked[0].absent)]
             if any(item.section == "registries" for part in mine for item in part.items):
                 # Each has an id of its own.
-                mine = [JudgePart(one, tuple(item for part in mine for item in part.items))]
+                mine = [EvaluatorPart(one, tuple(item for part in mine for item in part.items))]
             found += mine
         return found
 
-    def _part(self, judge: Judge, kind: Kind, kinds: Sequence[Kind], parcel: WorkParcel) -> JudgePart:
-        """What a kind of worker is asked; of several kinds the newest has the judge's name alone."""
+    def _part(self, evaluator: Evaluator, kind: Kind, kinds: Sequence[Kind], payload: WorkPayload) -> EvaluatorPart:
+        """What a kind of worker is asked; of several kinds the newest has the evaluator's name alone."""
         self._asked[str(kind)] = kind
-        items, absent, _ = self._ask(kind, partial(worker.ask, judge.NAME, parcel))
+        items, absent, _ = self._ask(kind, partial(worker.ask, evaluator.NAME, payload))
         mine = [one for one in items if one.section != "registries" or one.id.endswith(f"/{kind.version}")]
         gpus = {one.gpu for one in kinds}
         names = [kind.gpu] * (len(gpus) > 1) + [kind.version] * (kind.version != kinds[0].version)
         placed = tuple(replace(one, on=str(kind)) for one in mine)
-        return JudgePart(judge, placed, absent or ("" if placed else "not selected"), ", ".join(filter(None, names)))
+        return EvaluatorPart(
+            evaluator, placed, absent or ("" if placed else "not selected"), ", ".join(filter(None, names))
+        )
 
     def execute(
-        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+        self, work: RunWork, taking_part: Sequence[EvaluatorPart], paths: Mapping[Build, Path], step: Step
     ) -> dict[Item, Answers]:
         """All items. A worker that dies loses nothing: what it had runs elsewhere.
 
@@ -124,9 +126,9 @@ class FarmExecutor:
             FarmLost: no worker of a kind is left.
         """
         # The last worker of a kind that has been asked may be gone since: another one is waited for.
-        kinds = {**self._asked, **{str(kind): kind for one in judges() for kind in self._kinds(one)}}
-        parcel = self._parcel(work)
-        with _Execution(self._fleet, work, taking_part, paths, step, kinds, self._gpus.places, parcel) as one:
+        kinds = {**self._asked, **{str(kind): kind for one in evaluators() for kind in self._kinds(one)}}
+        payload = self._payload(work)
+        with _Execution(self._fleet, work, taking_part, paths, step, kinds, self._gpus.places, payload) as one:
             return one.run()
 
     @contextmanager
@@ -145,25 +147,25 @@ class FarmExecutor:
         with FarmAsker(self._fleet, kinds[0], library) as found:
             yield found
 
-    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
-        """The judge's own, as a worker says it; the host's with the machines that took part."""
-        if part.judge is HOST:
+    def summary(self, part: EvaluatorPart, work: RunWork, found: Sequence[Answers]) -> str:
+        """The evaluator's own, as a worker says it; the host's with the machines that took part."""
+        if part.evaluator is HOST:
             hosts = len({one.facts.host for one in self._fleet.ready if one.facts})
             count = len(self._fleet.ready)
             where = f"{count} worker{'s' * (count != 1)} on {hosts} machine{'s' * (hosts != 1)}"
             return f"{HOST.summary(work, found)}; by {where}"
         asked = part.items[0].on if part.items else ""
-        kind = next((one for one in self._kinds(part.judge) if asked in ("", str(one))), None)
+        kind = next((one for one in self._kinds(part.evaluator) if asked in ("", str(one))), None)
         if kind is None:
             return "its last worker is gone"
-        parcel = self._parcel(work).sent()
-        text: str = self._ask(kind, partial(worker.summary, part.judge.NAME, parcel, found))
+        payload = self._payload(work).sent()
+        text: str = self._ask(kind, partial(worker.summary, part.evaluator.NAME, payload, found))
         return text
 
-    def _parcel(self, work: RunWork) -> WorkParcel:
+    def _payload(self, work: RunWork) -> WorkPayload:
         """Packed once; of work that is a selection from that before, the arrays need no second look."""
         if self._packed is None or self._packed[0] is not work:
-            self._packed = work, WorkParcel.of(work, self._packed[1] if self._packed else None)
+            self._packed = work, WorkPayload.of(work, self._packed[1] if self._packed else None)
         return self._packed[1]
 
     def _builders(self) -> list[str]:
@@ -174,39 +176,39 @@ class FarmExecutor:
     def _build(self, project: Path, archs: Sequence[str]) -> Path:
         """The library of target gpu, built on a worker that has nvcc, in the project's folder build/farm."""
         home = root(project.resolve())
-        build = partial(worker.build_library, SourceParcel.read(home), "gpu", archs)
+        build = partial(worker.build_library, SourcePayload.read(home), "gpu", archs)
         for _ in range(ATTEMPTS):
             if not self._builders():
                 raise FarmLost("The last worker with nvcc is gone, and the library isn't built.")
             with suppress(_NoneLeft):
-                made: LibraryParcel = self._awaited(build, self._builders)
+                made: LibraryPayload = self._awaited(build, self._builders)
                 return made.put(Arrivals(home / "build" / "farm"))
         raise FarmLost(
             f"The library isn't built: {ATTEMPTS} times the workers with nvcc died or left meanwhile.",
-            hint="Have they memory enough for nvcc? pluginkit farm ADDRESS shows it.",
+            hint="Do they have enough memory for nvcc? pluginkit farm ADDRESS shows it.",
         )
 
-    def _judges(self) -> list[Judge]:
-        return [one for one in judges() if one is not HOST]
+    def _evaluators(self) -> list[Evaluator]:
+        return [one for one in evaluators() if one is not HOST]
 
-    def _kinds(self, judge: Judge) -> list[Kind]:
-        """Those that the judge is there in, for libraries of this machine, the newest first; of one that runs engines
-        each GPU's."""
+    def _kinds(self, evaluator: Evaluator) -> list[Kind]:
+        """Those that the evaluator is there in, for libraries of this machine, the newest first; each GPU's of
+        one that runs engines."""
         ready = [one.facts for one in self._fleet.ready if one.facts]
         fit = {
             replace(kind, gpu=key)
             for facts in ready
             for kind in facts.kinds
-            if (kind.judge, kind.machine) == (judge.NAME, platform.machine())
-            for key in (self._gpu_keys(facts) if judge.NAME in ON_GPUS else [""])
+            if (kind.evaluator, kind.machine) == (evaluator.NAME, platform.machine())
+            for key in (self._gpu_keys(facts) if evaluator.NAME in ON_GPUS else [""])
         }
         return sorted(sorted(fit, key=lambda one: one.gpu), key=lambda one: _version(one.version), reverse=True)
 
     def _gpu_keys(self, facts: Facts) -> list[str]:
         return [place.key for place in self._gpus.places if place.takes(facts)]
 
-    def _absent(self, judge: Judge) -> str:
-        said = {one.facts.judges[judge.NAME].reason for one in self._fleet.ready if one.facts}
+    def _absent(self, evaluator: Evaluator) -> str:
+        said = {one.facts.evaluators[evaluator.NAME].reason for one in self._fleet.ready if one.facts}
         return "on no worker of the farm: " + "; ".join(sorted(filter(None, said)))
 
     def _ask(self, kind: Kind, function: Callable[[], Any]) -> Any:
@@ -224,7 +226,7 @@ class FarmExecutor:
         """What one of the workers at these addresses answers, as long as one of those that are there now is left.
 
         Raises:
-            _NoneLeft: none is. A nanny starts its worker anew at another address, where nothing of this would come.
+            _NoneLeft: none is. A nanny starts its worker again at another address, where nothing of this would come.
             FarmLost: the scheduler is gone.
         """
         if asked := set(addresses()):
@@ -261,14 +263,14 @@ class _Execution(Execution):
         self,
         fleet: Fleet,
         work: RunWork,
-        taking_part: Sequence[JudgePart],
+        taking_part: Sequence[EvaluatorPart],
         paths: Mapping[Build, Path],
         step: Step,
         kinds: Mapping[str, Kind],
         places: Sequence[GpuPlace] = (),
-        parcel: WorkParcel | None = None,
+        payload: WorkPayload | None = None,
     ) -> None:
-        self._whole = parcel or WorkParcel.of(work)
+        self._whole = payload or WorkPayload.of(work)
         super().__init__(fleet, self._whole, paths)
         self.work = work
         self._taking_part = taking_part
@@ -304,20 +306,20 @@ class _Execution(Execution):
         return found
 
     def _kind_of(self, item: Item) -> Kind | None:
-        """Of a case of target gpu, its GPU's; of another judge's item, that which was asked for it."""
+        """Of a case of target gpu, its GPU's; of another evaluator's item, that which was asked for it."""
         if item.on:
             return self._known_kinds[item.on]
-        usual = next((kind for kind in self._known_kinds.values() if kind.judge == item.judge), None)
-        if usual is None or item.judge != HOST.NAME or item.build.target != "gpu":
+        usual = next((kind for kind in self._known_kinds.values() if kind.evaluator == item.evaluator), None)
+        if usual is None or item.evaluator != HOST.NAME or item.build.target != "gpu":
             return usual
         place = next(one for one in self._places if one.here.description == item.build.where)
         return replace(usual, gpu=place.key)
 
     def _kinds(self, facts: Facts) -> list[Kind]:
         """What a worker can be asked, first what only few can be."""
-        kinds = sorted(facts.kinds, key=lambda one: (one.judge == HOST.NAME, one.judge, one.version))
+        kinds = sorted(facts.kinds, key=lambda one: (one.evaluator == HOST.NAME, one.evaluator, one.version))
         there = [place.key for place in self._places if place.takes(facts)]
-        of_gpus = [replace(one, gpu=key) for one in kinds for key in there if one.judge in (HOST.NAME, *ON_GPUS)]
+        of_gpus = [replace(one, gpu=key) for one in kinds for key in there if one.evaluator in (HOST.NAME, *ON_GPUS)]
         return [*of_gpus, *kinds]
 
     def _call(self, there: FarmWorker, batch: Batch) -> WorkerCall:
@@ -325,7 +327,7 @@ class _Execution(Execution):
         known = {}
         for item in batch.after:
             network, first = self._items[item].network, self._found[item]
-            # Of what its worker died of nothing is known; the judge asks for it itself.
+            # Of what its worker died of nothing is known; the evaluator asks for it itself.
             if not _crashed(first):
                 known[network] = first.configured
             elif self.work.builds[0].target == "gpu":
@@ -342,7 +344,7 @@ class _Execution(Execution):
         name = self._names[item]
         results = tuple(
             replace(one, place=place, runtime=name)
-            if isinstance(one, Verdict) and one.runtime == self._items[item].judge
+            if isinstance(one, Verdict) and one.runtime == self._items[item].evaluator
             else replace(one, place=place)
             for one in answer.results
         )
@@ -368,7 +370,7 @@ def _killer(item: Item, work: RunWork, places: Sequence[str], runtime: str) -> A
     )
     if item.section == "cases":
         network = item.subject.network if isinstance(item.subject, LargeCase) else work.network(item.network)
-        found = result(network, item.subject, Outcome.CRASHED, item.build.flavour, item.build.target)
+        found = result(network, item.subject, Outcome.CRASHED, item.build.instrumentation, item.build.target)
         return Answers((replace(found, message=message, place=places[-1]),))
     name = item.network or item.id
     return Answers((Verdict(name, runtime, Outcome.CRASHED, message, place=places[-1]),))

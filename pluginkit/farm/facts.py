@@ -1,4 +1,4 @@
-"""What a machine has: pluginkit and Python, GPUs, judges. Each worker of a farm is asked for it."""
+"""What a machine has: pluginkit and Python, GPUs, evaluators. Each worker of a farm is asked for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pluginkit.build import toolchain
 from pluginkit.build.gpus import Gpu, find_driver
 from pluginkit.errors import ToolMissing
-from pluginkit.judges import judges
+from pluginkit.evaluators import evaluators
 from pluginkit.paths import __version__
 from pluginkit.run.executors import cores
 from pluginkit.runtimes import Availability
@@ -19,22 +19,22 @@ from pluginkit.runtimes import Availability
 
 @dataclass(frozen=True)
 class Kind:
-    """What a worker must be for a judge's question: answers of two workers of one kind are the same.
+    """What a worker must be for an evaluator's question: answers of two workers of one kind are the same.
 
     Attributes:
-        judge: the judge's name.
-        version: the judge's, empty where it comes with pluginkit.
+        evaluator: the evaluator's name.
+        version: the evaluator's, empty where it comes with pluginkit.
         machine: what libraries it loads, as `platform.machine()` has it.
         gpu: of target gpu, the `gpus.GpuPlace`'s key.
     """
 
-    judge: str
+    evaluator: str
     version: str
     machine: str
     gpu: str = ""
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.judge, self.version, f"on {self.gpu or self.machine}")))
+        return " ".join(filter(None, (self.evaluator, self.version, f"on {self.gpu or self.machine}")))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Facts:
         cuda: the highest version of CUDA that the driver supports.
         driver: the driver's version.
         nvcc: whether libraries can be built for GPUs there.
-        judges: by name, whether each is there.
+        evaluators: by name, whether each is there.
     """
 
     host: str
@@ -65,7 +65,7 @@ class Facts:
     cuda: str = ""
     driver: str = ""
     nvcc: bool = False
-    judges: Mapping[str, Availability] = field(default_factory=dict)
+    evaluators: Mapping[str, Availability] = field(default_factory=dict)
 
     @property
     def gpu(self) -> Gpu | None:
@@ -74,10 +74,10 @@ class Facts:
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """What it can be asked without a GPU: of a judge that is there in several versions, each is one."""
+        """What it can be asked without a GPU: of an evaluator that is there in several versions, each is one."""
         return frozenset(
             Kind(name, version, self.machine)
-            for name, one in self.judges.items()
+            for name, one in self.evaluators.items()
             if one.found
             for version in one.version.split(", ")
         )
@@ -97,7 +97,7 @@ def of_this_machine() -> Facts:
         driver.cuda,
         driver.version,
         _has_nvcc(),
-        {judge.NAME: judge.probe() for judge in judges()},
+        {evaluator.NAME: evaluator.probe() for evaluator in evaluators()},
     )
 
 

@@ -40,7 +40,7 @@ class FarmWorker:
     Attributes:
         address: where Dask reaches it.
         process: what tells it from another process at the same address.
-        name: as Dask calls it, which `dask worker --name` gives; its address if nobody gave one.
+        name: as Dask calls it, which `dask worker --name` gives; its address if none was given.
         threads: how many batches it runs at once.
         facts: what it has; None if it couldn't be asked.
         problem: why it takes no part; empty if it can.
@@ -163,7 +163,7 @@ class Fleet:
 
     def _gone(self, error: BaseException) -> FarmLost:
         return FarmLost(
-            f"The farm's scheduler at {self._address} doesn't answer any more ({type(error).__name__}).",
+            f"The farm's scheduler at {self._address} no longer answers ({type(error).__name__}).",
             hint="Start it again, and the run.",
         )
 

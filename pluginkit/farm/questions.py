@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import PluginCrashed
+from pluginkit.evaluators.protocol import ON_CPU
 from pluginkit.farm import worker
 from pluginkit.farm.arrays import pickled
 from pluginkit.farm.dispatch import Batch, Dispatcher
 from pluginkit.farm.execution import Execution, WorkerCall
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import FarmWorker, Fleet
-from pluginkit.judges.protocol import ON_CPU
 from pluginkit.validation.asking import Question, T
 
 

@@ -1,7 +1,7 @@
 """What runs in a worker of a farm: `dask worker` calls these functions in its threads.
 
 A run's sessions (processes with the plugin in them) stay open from one batch to the next, each thread its own, and
-end with the run; where the client is gone without a word, a while after the last batch.
+end with the run; where the client is gone silently, a while after the last batch.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pluginkit.bench import BenchOptions
 from pluginkit.bench import runner as bench_runner
 from pluginkit.build import build
 from pluginkit.errors import ToolMissing
-from pluginkit.farm import turns
-from pluginkit.farm.arrays import Packed, WorkParcel, unpack
+from pluginkit.evaluators import evaluator
+from pluginkit.evaluators.protocol import Answers, Build, Item, RunWork, unavailable
+from pluginkit.farm import gpu_lock
+from pluginkit.farm.arrays import Packed, WorkPayload, unpack
 from pluginkit.farm.arrivals import Arrivals
 from pluginkit.farm.facts import Facts, of_this_machine
-from pluginkit.farm.parcels import LibraryParcel, SourceParcel
-from pluginkit.judges import judge
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork, unavailable
-from pluginkit.process.crew import Common, Sessions
+from pluginkit.farm.payloads import LibraryPayload, SourcePayload
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.runtimes import Configured, Target
 
@@ -57,7 +57,7 @@ class Done:
 class _RunHere:
     """A run as this worker has it."""
 
-    parcel: WorkParcel | None
+    payload: WorkPayload | None
     arrivals: Arrivals
     paths: Mapping[Build, Path]
     work: RunWork | None = None
@@ -68,16 +68,16 @@ class _RunHere:
 
     def work_for(self, items: Sequence[Item]) -> RunWork:
         """The run's work; with the cases' arrays for who runs all of them."""
-        assert self.parcel is not None
+        assert self.payload is not None
         if any(one.whole for one in items):
-            whole: RunWork = unpack(self.parcel.data, self.arrivals.array)
+            whole: RunWork = unpack(self.payload.data, self.arrivals.array)
             return whole
         if self.work is None:
-            self.work = self._read(self.parcel)
+            self.work = self._read(self.payload)
         return self.work
 
-    def _read(self, parcel: WorkParcel) -> RunWork:
-        work: RunWork = unpack(parcel.data, lambda name: self.arrivals.array(name) if name in parcel.own else None)
+    def _read(self, payload: WorkPayload) -> RunWork:
+        work: RunWork = unpack(payload.data, lambda name: self.arrivals.array(name) if name in payload.own else None)
         return work
 
     def gpu_library(self) -> Path:
@@ -114,7 +114,7 @@ def introduce(dask_worker: Worker) -> tuple[Facts, frozenset[str], Path | None]:
     return of_this_machine(), arrivals(dask_worker).held(), _shared()
 
 
-def begin(run: str, work: WorkParcel | None, libraries: Sequence[LibraryParcel]) -> None:
+def begin(run: str, work: WorkPayload | None, libraries: Sequence[LibraryPayload]) -> None:
     """A run's work and libraries have arrived.
 
     Raises:
@@ -132,7 +132,7 @@ def begin(run: str, work: WorkParcel | None, libraries: Sequence[LibraryParcel])
     threading.Thread(target=_close_when_idle, args=(run,), name="pluginkit idle", daemon=True).start()
 
 
-def build_library(sources: SourceParcel, target: Target, archs: Sequence[str]) -> LibraryParcel:
+def build_library(sources: SourcePayload, target: Target, archs: Sequence[str]) -> LibraryPayload:
     """Build a project's library on this machine.
 
     Args:
@@ -146,7 +146,7 @@ def build_library(sources: SourceParcel, target: Target, archs: Sequence[str]) -
     """
     project = sources.put(Path(get_worker().local_directory) / "sources")
     (made,) = build(project, target, archs=archs)
-    return LibraryParcel.read((), made.library)
+    return LibraryPayload.read((), made.library)
 
 
 def end(run: str, *, kill: bool = False) -> None:
@@ -164,23 +164,23 @@ def end(run: str, *, kill: bool = False) -> None:
     found.arrivals.prune(used)
 
 
-def ask(name: str, work: WorkParcel) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
-    """What a judge of this worker would be asked, or why nothing; and what `--only` finds by it."""
-    read, one = work.read(), judge(name)
+def ask(name: str, work: WorkPayload) -> tuple[tuple[Item, ...], str, tuple[str, ...]]:
+    """What an evaluator of this worker would be asked, or why nothing; and what `--only` finds by it."""
+    read, one = work.read(), evaluator(name)
     found = one.probe()
     absent = one.obstacle(read) or ("" if found.found else unavailable(found))
     return (() if absent else tuple(one.items(read))), absent, tuple(one.ids(read)) if found.found else ()
 
 
-def summary(name: str, work: WorkParcel, found: Sequence[Answers]) -> str:
-    """A judge's part in a line, as this worker's judge says it."""
-    return judge(name).summary(work.read(), found)
+def summary(name: str, work: WorkPayload, found: Sequence[Answers]) -> str:
+    """An evaluator's part in a line, as this worker's evaluator says it."""
+    return evaluator(name).summary(work.read(), found)
 
 
 def work_on(
     run: str, items: Packed, more: Mapping[str, bytes], known: Mapping[str, tuple[Configured, ...]], begun: None
 ) -> Done:
-    """Execute a batch of cases and other questions to judges.
+    """Execute a batch of cases and other questions to evaluators.
 
     Args:
         run: the run's name.
@@ -226,7 +226,7 @@ def ask_library(run: str, questions: bytes, begun: None) -> Done:
         return _timed(lambda: tuple(one(sessions, library) for one in pickle.loads(questions)))
 
 
-def bench(run: str, sources: SourceParcel, options: BenchOptions, begun: None) -> Done:
+def bench(run: str, sources: SourcePayload, options: BenchOptions, begun: None) -> Done:
     """Measure a plugin, while nothing else of a farm's runs on this worker's GPU.
 
     Args:
@@ -262,7 +262,7 @@ def _taking_part(run: str, *, alone: bool = False) -> Iterator[tuple[_RunHere, S
         current.busy += 1
         sessions = current.sessions.setdefault(threading.get_ident(), Sessions(current.common))
     try:
-        with turns.alone() if alone else turns.together(), current.common.workers:
+        with gpu_lock.alone() if alone else gpu_lock.together(), current.common.workers:
             yield current, sessions
     finally:
         with _LOCK:

@@ -81,7 +81,7 @@ STICKY = {
     "CUDA_ERROR_UNKNOWN",
 }
 """Errors after which every call in the process fails: the driver API's documentation says of each that the process must
-be ended and started anew."""
+be ended and started again."""
 
 REMEDIES = {
     "CUDA_ERROR_ILLEGAL_ADDRESS": "A kernel read or wrote memory that isn't mapped: compute-sanitizer's memcheck names "
@@ -93,7 +93,7 @@ REMEDIES = {
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "There is no code for this GPU: pluginkit build --target gpu --arch native",
     "CUDA_ERROR_OUT_OF_MEMORY": "Does another process hold the GPU's memory? nvidia-smi shows them.",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "The kernel module and libcuda.so are of two versions: reboot, or load the "
-    "module anew.",
+    "module again.",
     "CUDA_ERROR_INSUFFICIENT_DRIVER": "The driver is older than the code needs: install a newer one.",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "The PTX was made by a toolkit that is newer than the driver: build with an "
     "older toolkit, or for this GPU (--arch native).",
@@ -138,12 +138,13 @@ class Driver:
             self._library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise ToolMissing(
-                f"CUDA's driver can't be loaded: {error}", hint="NVIDIA's driver brings libcuda.so.1; is it installed?"
+                f"CUDA's driver can't be loaded: {error}",
+                hint="libcuda.so.1 is a part of NVIDIA's driver; is it installed?",
             ) from None
         for name, arguments in _SIGNATURES.items():
             function = getattr(self._library, name, None)
             if function is None:
-                raise ToolMissing(f"libcuda.so.1 has no {name}.", hint="Needed is a driver for CUDA 12.0 or newer.")
+                raise ToolMissing(f"libcuda.so.1 has no {name}.", hint="A driver for CUDA 12.0 or newer is needed.")
             function.argtypes = arguments
             function.restype = c_int
         try:

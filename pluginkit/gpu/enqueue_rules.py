@@ -61,7 +61,7 @@ class _Work:
 
 
 class Enqueue:
-    """One enqueue: `see` judges each call as it is made, `end` what is left then."""
+    """One enqueue: `see` evaluates each call as it is made, `end` what is left then."""
 
     def __init__(self, stream: int) -> None:
         self._given = stream
@@ -88,20 +88,20 @@ class Enqueue:
             return self._work(call, LEGACY)
         stream = (PER_THREAD if per_thread else LEGACY) if call.stream == 0 else call.stream
         if name in calls.RECORDS:
-            self._events[call.event] = dict(self._of(stream).knows)
+            self._events[call.event] = dict(self._work_on(stream).knows)
             return []
         if name in calls.WAITS_FOR_EVENT:
-            knows = self._of(stream).knows
+            knows = self._work_on(stream).knows
             for other, amount in self._events.get(call.event, {}).items():
                 knows[other] = max(amount, knows.get(other, 0))
             return []
         return self._work(call, stream) if name in calls.STREAM_AT or name == calls.LAUNCH_EX else []
 
-    def _of(self, stream: int) -> _Work:
+    def _work_on(self, stream: int) -> _Work:
         return self._streams.setdefault(stream, _Work())
 
     def _work(self, call: Call, stream: int) -> list[Broken]:
-        work = self._of(stream)
+        work = self._work_on(stream)
         if self._given not in work.knows:
             which = {LEGACY: "the default stream", PER_THREAD: "the thread's default stream"}.get(stream)
             given = "the stream that enqueue() was given" if which else "the one that enqueue() was given"

@@ -12,11 +12,11 @@ import onnx
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
 from pluginkit.importing import inputs, plugin_node, profiles, running
 from pluginkit.importing.files import recorded
+from pluginkit.importing.implementations import Implementation, PluginLibrary, find_implementations
 from pluginkit.importing.plugin_node import Expected
 from pluginkit.importing.profiles import POINTS
 from pluginkit.importing.rewrites.fixing import at, random_feeds
-from pluginkit.importing.serving import PluginLibrary, Served, serve
-from pluginkit.network.model import Array, NetworkProfile, Tolerance
+from pluginkit.network.networks import Array, NetworkProfile, Tolerance
 from pluginkit.onnxruntime.session import of_libraries
 from pluginkit.patterns import TEXTS
 from pluginkit.testing.comparison import compare
@@ -82,8 +82,8 @@ def _shapes_fit(model: onnx.ModelProto, file: Path, given: Mapping[str, Array]) 
 def tolerance(
     libraries: Sequence[PluginLibrary], grafted: onnx.ModelProto, rtol: float | None, atol: float | None
 ) -> Tolerance:
-    """What may differ: what a person says; else what `pluginkit import` allows of these plugins."""
-    plugins = [one for one in serve(grafted, libraries, onnx.defs.has) if one.by == "plugin"]
+    """What may differ: what the user says; else what `pluginkit import` allows of these plugins."""
+    plugins = [one for one in find_implementations(grafted, libraries, onnx.defs.has) if one.by == "plugin"]
     half = any(value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for value in grafted.graph.output)
     outputs = {"": np.zeros(0, np.float16 if half else np.float32)}
     own = running.tolerance(plugins, Expected(outputs))
@@ -130,10 +130,10 @@ def _outputs(
     given: Sequence[tuple[str, dict[str, Array]]],
     timeout: float,
 ) -> list[dict[str, Array]]:
-    served: list[Served] = serve(model, libraries, onnx.defs.has)
-    by_reference = [one for one in served if one.library is not None and one.library.target == "gpu"]
+    implementations: list[Implementation] = find_implementations(model, libraries, onnx.defs.has)
+    by_reference = [one for one in implementations if one.library is not None and one.library.target == "gpu"]
     if by_reference and all(one.member is not None for one in by_reference):
-        return [running.expected(model, served, one, timeout).outputs for _, one in given]
+        return [running.expected(model, implementations, one, timeout).outputs for _, one in given]
     names = [value.name for value in model.graph.output]
     with of_libraries(model, libraries, timeout) as session:
         return [dict(zip(names, session.run(None, one), strict=True)) for _, one in given]
@@ -143,7 +143,7 @@ def _compared(name: str, got: Mapping[str, Array], wanted: Mapping[str, Array], 
     for output, value in wanted.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind in TEXTS:
             raise UsageError(
-                f"Nothing is written: output '{output}' is no tensor of numbers, and TensorRT has no others."
+                f"Nothing is written: output '{output}' is not a tensor of numbers, and TensorRT has no others."
             )
         if got[output].dtype != value.dtype:
             raise CheckFailed(
@@ -156,7 +156,7 @@ def _compared(name: str, got: Mapping[str, Array], wanted: Mapping[str, Array], 
     )
     if not found.ok:
         raise CheckFailed(
-            f"Nothing is written: on {name} inputs the model with the plugin gives something else:\n{found.message}",
+            f"Nothing is written: on {name} inputs the model with the plugin gives other results:\n{found.message}",
             hint="Does the plugin compute what the nodes do, with these attributes? --rtol and --atol allow more.",
         )
     worst = found.worst

@@ -49,9 +49,11 @@ def evaluate(text: str, names: Mapping[str, object]) -> object:
     try:
         return plain(_value(ast.parse(text, mode="eval").body, names))
     except SyntaxError:
-        raise UsageError(f"{text!r} is no expression.", hint="Write it as shape[1], 1 / scale or sqrt(size).") from None
+        raise UsageError(
+            f"{text!r} is not an expression.", hint="Write it as shape[1], 1 / scale or sqrt(size)."
+        ) from None
     except (ArithmeticError, AttributeError, IndexError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        # MemoryError says nothing of itself.
+        # MemoryError says nothing about itself.
         raise UsageError(f"{text!r} can't be computed: {str(error) or type(error).__name__}.") from None
 
 
@@ -97,7 +99,7 @@ def _value(node: ast.expr, names: Mapping[str, object]) -> Any:  # noqa: PLR0911
             return _FUNCTIONS[name](*(_value(one, names) for one in node.args))
     raise UsageError(
         f"{ast.unparse(node)!r} is not taken in an expression.",
-        hint=f"There are + - * / // %, an index in brackets, and {', '.join(sorted(_FUNCTIONS))}.",
+        hint=f"Expressions have + - * / // %, an index in brackets, and {', '.join(sorted(_FUNCTIONS))}.",
     )
 
 

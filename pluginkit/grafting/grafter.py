@@ -21,13 +21,12 @@ from pluginkit.grafting.comparing import ComparedRun
 from pluginkit.grafting.expressions import evaluate, plain, same
 from pluginkit.grafting.pattern import FunctionPattern
 from pluginkit.grafting.regions import Subgraph, check, constant
-from pluginkit.importing import model as model_
-from pluginkit.importing import onnx_sessions, profiles
+from pluginkit.importing import onnx_graph, onnx_sessions, profiles
 from pluginkit.importing.files import external, libraries
+from pluginkit.importing.implementations import PluginLibrary
 from pluginkit.importing.rewrites import fixing
-from pluginkit.importing.serving import PluginLibrary
 from pluginkit.manifest import FILE_NAME, Manifest
-from pluginkit.network.model import Tolerance
+from pluginkit.network.networks import Tolerance
 from pluginkit.patterns import TEXTS, ZERO, Pattern
 
 Progress = Callable[[str], None]
@@ -75,12 +74,12 @@ class BundledPlugin:
 
 @dataclass(frozen=True)
 class GraftOptions:
-    """What a person asks for.
+    """What the user asks for.
 
     Attributes:
         model: the ONNX file.
         pattern: what is replaced, as of `patterns.read`.
-        plugin: the library that serves the new nodes, or its project's folder, which is built.
+        plugin: the library that implements the new nodes, or its project's folder, which is built.
         bundled: what its bundle says, where the library comes out of one.
         out: the file to write.
         places: which of the places, from 1; none: every one.
@@ -156,7 +155,7 @@ def graft(options: GraftOptions, progress: Progress = lambda _: None) -> Grafted
     Raises:
         UsageError: the model, the pattern, the library or the inputs can't be read, or don't fit each other.
         NothingSelected: no place of the model fits the pattern.
-        CheckFailed: the model with the plugin gives something else. Nothing is written.
+        CheckFailed: the model with the plugin gives other results. Nothing is written.
         ToolMissing: onnxruntime or onnxscript isn't installed.
         BuildFailed, PluginCrashed: the plugin's project doesn't build; the plugin ends its process.
     """
@@ -164,7 +163,7 @@ def graft(options: GraftOptions, progress: Progress = lambda _: None) -> Grafted
         raise UsageError(f"-o would replace the model itself, {options.model}.", hint="Give it another file.")
     onnx_sessions.runtime()
     shapes = [profiles.parse(text) for text in options.profiles]
-    proto = model_.load(options.model)
+    proto = onnx_graph.load(options.model)
     if missing := external.left_out(proto):
         raise UsageError(f"{options.model} can't be changed: {missing}.")
     bundled = options.bundled
@@ -222,7 +221,7 @@ def rewrite(
         if not missed and isinstance(wanted, Pattern) and (why := selection.why_none(changed, wanted)):
             near = f" {why}"
         raise NothingSelected(
-            f"No place of the model fits the pattern.{near}",
+            f"No place in the model matches the pattern.{near}",
             hint="pluginkit doctor shows the model's nodes; --fold computes first what follows from constants.",
         )
     done = [replace(one, attributes=_attributes(one, wanted, creator, signature)) for one in _chosen(regions, chosen)]
@@ -323,7 +322,7 @@ def _of_function(wanted: FunctionPattern, region: Subgraph) -> Mapping[str, obje
     given = {name: value for name, value in region.bound.items() if every or name in names}
     try:
         found = wanted.attributes(**given)
-    except Exception as error:  # noqa: BLE001 - a person's own code
+    except Exception as error:  # noqa: BLE001 - the user's own code
         raise UsageError(
             f"{wanted.attributes.__name__} fails at {region.label}: {type(error).__name__}: {error}."
         ) from None
@@ -411,7 +410,7 @@ def _place(number: int, region: Subgraph) -> GraftedPlace:
 def _checked(original: onnx.ModelProto, grafted: onnx.ModelProto) -> None:
     # onnx's checker refuses models with plugins in its default domain, which NVIDIA's parser takes.
     if (reason := _invalid(grafted)) and not _invalid(original):
-        raise UsageError(f"Nothing is written: the model would be no valid one any more: {reason}")
+        raise UsageError(f"Nothing is written: the model would no longer be valid: {reason}")
 
 
 def _invalid(model: onnx.ModelProto) -> str:

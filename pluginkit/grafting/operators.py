@@ -21,7 +21,7 @@ from pluginkit.patterns import Operator, Pattern
 
 WAYS = 16
 """So many orders of a place that is none are looked at for the reason."""
-NO_CONSTANT = " is no constant"
+NO_CONSTANT = " is not a constant"
 
 
 def find(model: Any, wanted: Pattern | FunctionPattern, inputs: Sequence[str]) -> tuple[list[Subgraph], list[str]]:
@@ -214,7 +214,7 @@ def _function(wanted: Pattern) -> Callable[..., Any]:
     variables = list(dict.fromkeys(free))
     # They become parameters, as those of a pattern in Python.
     if odd := [name for name in variables if not name.isidentifier() or keyword.iskeyword(name) or name == "op"]:
-        raise UsageError(f"The pattern's value {odd[0]!r} can't be called so.", hint="Take a word: x, gamma, lo_2.")
+        raise UsageError(f"The pattern's value {odd[0]!r} is not a valid name.", hint="Take a word: x, gamma, lo_2.")
     used = {name for one in wanted.node for name in one.inputs}
     last = wanted.outputs or [name for one in wanted.node for name in one.outputs if name not in used]
     if unknown := [name for name in last if name not in made]:

@@ -33,7 +33,7 @@ class Orders:
 
     Args:
         pattern: its `GraphPattern`.
-        accepts: of values that are no outputs of the pattern's nodes, and of attributes that nodes have.
+        accepts: of values that are not outputs of the pattern's nodes, and of attributes that nodes have.
     """
 
     def __init__(self, pattern: Any, accepts: Accepts) -> None:
@@ -61,7 +61,7 @@ class Orders:
                 if len(seen) == MOST:
                     raise UsageError(
                         f"The pattern's commutative operators fit in more than {MOST} ways at one place.",
-                        hint="Have it say more: which values are constants, and which. Or use nodes: or values:.",
+                        hint="Make it more specific: which values are constants, and which. Or use nodes: or values:.",
                     )
                 seen.add(found)
                 yield found

@@ -35,7 +35,7 @@ class FunctionPattern:
 
 
 def read(text: str, project: Path | None, bundled: Mapping[str, str] | None = None) -> Pattern | FunctionPattern:
-    """What a person names by --replace.
+    """What the user names by --replace.
 
     Args:
         text: of one of `FORMS`, or the name of a pattern that comes with the plugin.
@@ -67,7 +67,7 @@ def _shipped(name: str, project: Path | None) -> Pattern:
     if name not in shipped:
         known = ", ".join(shipped) or "none"
         raise UsageError(
-            f"--replace {name!r} is no pattern.", hint=f"The plugin's project ships {known}. Else: {FORMS}."
+            f"--replace {name!r} is not a pattern.", hint=f"The plugin's project ships {known}. Else: {FORMS}."
         )
     return of_file(shipped[name])
 
@@ -76,7 +76,7 @@ def _bundled(name: str, bundled: Mapping[str, str]) -> Pattern:
     if name not in bundled:
         known = ", ".join(bundled) or "none"
         raise UsageError(
-            f"--replace {name!r} is no pattern.", hint=f"The plugin's bundle brings {known}. Else: {FORMS}."
+            f"--replace {name!r} is not a pattern.", hint=f"The plugin's bundle brings {known}. Else: {FORMS}."
         )
     return of_text(bundled[name], f"pattern {name} of the bundle")
 
@@ -90,14 +90,14 @@ def _function(path: Path, name: str) -> FunctionPattern:
     sys.modules[module.__name__] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a person's own code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code
         raise UsageError(f"{path} can't be imported: {type(error).__name__}: {error}.") from None
     found = getattr(module, name, None)
     if not callable(found):
         raise UsageError(f"{path} has no function {name}.")
     attributes = getattr(module, f"{name}_attributes", None)
     if attributes is not None and not callable(attributes):
-        raise UsageError(f"{path}: {name}_attributes is no function.")
+        raise UsageError(f"{path}: {name}_attributes is not a function.")
     return FunctionPattern(found, attributes)
 
 

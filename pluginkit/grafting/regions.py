@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from pluginkit.errors import UsageError
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Subgraph:
 
     @property
     def label(self) -> str:
-        """What a person finds it by."""
+        """What the user finds it by."""
         where = f"{self.path}/" if self.path else ""
         first, last = name_of(self.nodes[0]), name_of(self.nodes[-1])
         return where + (first if first == last else f"{first} ... {last}")
@@ -50,7 +50,7 @@ def name_of(node: Any) -> str:
 
 
 def graphs(model: Any) -> Iterator[tuple[Any, str]]:
-    """All graphs of a model, with where they are: the main one, local functions, and those inside of nodes."""
+    """All graphs of a model, with where they are: the main one, local functions, and those inside nodes."""
     yield from _graphs(model.graph, "")
     for function in model.functions.values():
         yield from _graphs(function, f"{function.domain}::{function.name}")
@@ -78,7 +78,7 @@ def boundary(nodes: Iterable[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """What nodes are given from outside, of which constants last, and what they make that is used outside.
 
     Returns:
-        Values that are no constants, and constants, both in the order in which they are used; and outputs.
+        Values that are not constants, and constants, both in the order in which they are used; and outputs.
     """
     listed = list(nodes)
     inside = set(map(id, _with_inner(listed)))
@@ -126,7 +126,7 @@ def check(regions: Sequence[Subgraph]) -> None:
             if other != number:
                 raise UsageError(
                     f"Places {other} and {number} overlap: both have node {name_of(node)}.",
-                    hint="Choose one of them by --place, or have the pattern say more.",
+                    hint="Choose one of them by --place, or make the pattern more specific.",
                 )
         inside = set(map(id, _with_inner(region.nodes)))
         outputs = set(map(id, region.outputs))

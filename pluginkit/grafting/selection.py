@@ -29,7 +29,7 @@ def find(model: Any, wanted: Pattern, inputs: Sequence[str], outputs: int | None
         outputs: how many outputs the plugin has; None: not known.
 
     Raises:
-        UsageError: a name is none of the model's, a constant is another than the pattern says, or what goes in and
+        UsageError: a name is not one of the model's, a constant is another than the pattern says, or what goes in and
             comes out does not fit the plugin.
     """
     found: list[tuple[Any, str, list[Any]]] = []
@@ -124,7 +124,7 @@ def _scoped(graph: Any, scope: str) -> list[list[Any]]:
 def _module(node: Any, scope: str) -> str:
     """The module of that scope that a node is in; empty if it is in none."""
     wanted = scope.strip("/")
-    # The exporter writes `encoder.layer.0`, a person `/encoder/layer.0`.
+    # The exporter writes `encoder.layer.0`, the user `/encoder/layer.0`.
     for one in (listed.replace(".", "/") for listed in _modules(node)):
         if fnmatch.fnmatchcase(one, wanted.replace(".", "/")):
             return one
@@ -183,7 +183,7 @@ def _region(
             hint="Choose nodes of which only as many values are used outside.",
         )
     if wanted.inputs is not None:
-        chosen = [_one(name, [*data, *constants], label) for name in wanted.inputs]
+        chosen = [_value_named(name, [*data, *constants], label) for name in wanted.inputs]
     else:
         chosen = data + constants[: max(0, len(inputs) - len(data))] if inputs else data
         if inputs and len(chosen) != len(inputs):
@@ -204,7 +204,7 @@ def _reaches(names: Sequence[str], given: Iterable[Any], label: str) -> None:
         )
     if more := [name for name in there if name not in names and not _is_constant(name, given)]:
         raise UsageError(
-            f"{more[0]} goes into the nodes of place {label} too, and is none of the values given.",
+            f"{more[0]} goes into the nodes of place {label} too, and is not one of the values given.",
             hint=f"Give it before the '->': {','.join([*names, *more])}",
         )
 
@@ -213,7 +213,7 @@ def _is_constant(name: str, given: Iterable[Any]) -> bool:
     return any(one.name == name and constant(one) is not None for one in given)
 
 
-def _one(name: str, values: Sequence[Any], label: str) -> Any:
+def _value_named(name: str, values: Sequence[Any], label: str) -> Any:
     found = [value for value in values if fnmatch.fnmatchcase(value.name or "", name)]
     if len(found) != 1:
         listed = ", ".join(value.name for value in values)

@@ -1,18 +1,18 @@
 """The plugin host: loads a plugin library in this process and calls its plugins as TensorRT does.
 
-Call it in a process that may die: what a plugin does wrong in C++ ends it, and the breadcrumb file names the method.
+Call it in a process that may die: what a plugin does wrong in C++ ends it, and the call_file file names the method.
 """
 
 from __future__ import annotations
 
 import pluginkit.host.native_interface  # noqa: F401 - before anything is asked of the native module
 from pluginkit._native import take_log
-from pluginkit.demands import Doubt, take_doubts
-from pluginkit.host import damaged_bytes
+from pluginkit.demands import DemandWarning, take_warnings
+from pluginkit.host import damaged_bytes, stand_ins
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.bases.v3.lifecycle import with_tactic
-from pluginkit.host.breadcrumb import read_breadcrumb, set_backtrace_file, set_breadcrumb_file
 from pluginkit.host.building import build
+from pluginkit.host.call_file import read_call_file, set_backtrace_file, set_call_file
 from pluginkit.host.context import Context
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
@@ -28,9 +28,9 @@ __all__ = [
     "BuiltPlugin",
     "Context",
     "Creator",
+    "DemandWarning",
     "Desc",
     "Device",
-    "Doubt",
     "DynamicDesc",
     "Field",
     "Finding",
@@ -42,10 +42,11 @@ __all__ = [
     "V2Plugin",
     "build",
     "damaged_bytes",
-    "read_breadcrumb",
+    "read_call_file",
     "set_backtrace_file",
-    "set_breadcrumb_file",
-    "take_doubts",
+    "set_call_file",
+    "stand_ins",
     "take_log",
+    "take_warnings",
     "with_tactic",
 ]

@@ -26,9 +26,10 @@ def build(
     output_formats: Sequence[int] = (),
     output_types: Sequence[DType] = (),
     undeclared: Sequence[Sequence[int]] = (),
-    undeclared_types: Sequence[tuple[int, DType]] = (),
+    declared_types: Sequence[Sequence[DType]] = (),
     implicit_batch: bool = False,
     shape_inputs: Sequence[int] = (),
+    chooses: bool = True,
 ) -> BuiltPlugin:
     """Builds a layer for these profiles, each the list of the plugin's inputs.
 
@@ -40,7 +41,7 @@ def build(
     """
     _check_profiles(profiles)
     given = LayerConfig(
-        output_scales, output_formats, output_types, undeclared, undeclared_types, implicit_batch, shape_inputs
+        output_scales, output_formats, output_types, undeclared, declared_types, implicit_batch, shape_inputs, chooses
     )
     clone = v3.network_clone if creator.kind == "v3" else v2_lifecycle.network_clone
     plugin = clone(creator, layer_name, fields)

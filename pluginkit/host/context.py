@@ -46,7 +46,9 @@ class Context:
 
     With `concurrent` a second context of the same engine is at work in every run, on other data. `with_handles` gives
     the plugin handles of cuDNN and cuBLAS. With `surrounded` each run whose inputs have bytes beside them that can be
-    read unnoticed is made with other such bytes too.
+    read unnoticed is made with other such bytes too. With `own_bounds` a plugin that is configured at run time gets
+    each shape as its own min and max, as of TensorRT 8.5.3 (docs/behaviours.md, `configured-again`). `times` is how
+    often a run calls enqueue. `initialize_clones` is that of `Lifecycle.restore`.
 
     Raises:
         Finding: deserialize, initialize, clone, ... answer wrongly, or the plugin serializes to other bytes than it was
@@ -63,8 +65,12 @@ class Context:
         concurrent: bool = False,
         with_handles: bool = False,
         surrounded: bool = False,
+        own_bounds: bool = False,
+        initialize_clones: bool = False,
     ) -> None:
         self.built = built
+        self._own_bounds = own_bounds
+        self.times = 1
         self._surrounded = surrounded
         self._device: AnyDevice = device or Device()
         self.specs = tuple(input_specs)
@@ -77,13 +83,14 @@ class Context:
         self._aliases = built.v3.aliases if built.v3 else (None,) * len(built.shapes)
         self._profile = built.profile_of(self._tensor_specs())
         self._handles = self._device.make_handles() if with_handles else NONE
-        self._layer = LIFECYCLES[built.base].restore(creator, built, self._handles)
+        self._layer = LIFECYCLES[built.base].restore(creator, built, self._handles, initialize_clones=initialize_clones)
         self._second = self._layer.second_context() if concurrent else None
 
-    def run(self, inputs: Sequence[Array], free: Sequence[Array] = ()) -> list[Array]:
+    def run(self, inputs: Sequence[Array], free: Sequence[Array] = (), *, used: bool = True) -> list[Array]:
         """Runs the layer once on arrays of the specs' types, and returns its outputs.
 
-        `free` has for each output a mask of the elements that mean nothing; empty means that none do.
+        `free` has for each output a mask of the elements that mean nothing; empty means that none do. What is not
+        `used` may hold anything, and isn't counted.
 
         Raises:
             Finding: enqueue fails, writes where it must not, or leaves elements unwritten that mean something (E6).
@@ -103,11 +110,13 @@ class Context:
         if shapes != self._shapes or self._changed:
             self._reshape(ins, outs)
             self._shapes, self._changed = shapes, False
-        self.enqueues += 1
-        self._whole = not self.built.shapes[0].sizes and all(mask is None for mask in free)
+        self.enqueues += used
+        self._whole = used and not self.built.shapes[0].sizes and all(mask is None for mask in free)
         enqueue = partial(self._enqueue, arrays, ins, outs)
         outputs = enqueue(USUAL)
         dims = self._settled(shapes, outputs)
+        if not used:
+            return [_part(o.array, d).copy() for o, d in zip(outputs, dims, strict=True)]
         masks: list[Array | None] = list(free) or [None] * len(dims)
         meant = [_wanted(mask, d) for mask, d in zip(masks, dims, strict=True)]
         suspects = [
@@ -173,7 +182,7 @@ class Context:
                 calls.insert(0, (opt[0], self._described(opt[1])))
         for layer in filter(None, (self._layer, self._second)):
             for given in calls:
-                layer.reshape(*given, bounds)
+                layer.reshape(*given, None if self._own_bounds else bounds)
 
     def _tensor_specs(self) -> list[TensorSpec]:
         return [spec for i, spec in enumerate(self.specs) if i not in self._shape_inputs]
@@ -288,6 +297,7 @@ class Context:
                 out_addresses=[t.address for t in outputs],
                 workspace=workspace.address if size else 0,
                 stream=stream,
+                times=self.times,
             )
 
         def other(index: int) -> Callable[[], Bytes]:

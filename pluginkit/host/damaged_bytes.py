@@ -1,7 +1,7 @@
 """What a creator makes of damaged bytes and fields: cut ones, longer ones, fields without data.
 
 No header promises a refusal (IPluginCreator's deserializePlugin and createPlugin say what comes of an error, not what
-is one), so what is found is a doubt. But engines are files, cut by full disks and read by newer libraries, and
+is one), so what is found is a warning. But engines are files, cut by full disks and read by newer libraries, and
 an attribute that is an empty list comes to createPlugin without data. Each question is asked in a forked child, which
 may die of it. So nothing that belongs to threads of this process may be needed: it must be one that only builds.
 """
@@ -13,9 +13,9 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.host.bases.v3.plugin import KeptField
-from pluginkit.host.breadcrumb import set_backtrace_file, set_breadcrumb_file
+from pluginkit.host.call_file import set_backtrace_file, set_call_file
 from pluginkit.host.library import BUILD, RUNTIME, Creator, field_of
 from pluginkit.host.spec import BuiltPlugin
 
@@ -26,7 +26,7 @@ LONGER = 8
 
 _MADE, _REFUSED = 121, 122
 """Exit codes of a child; a plugin's own exit() has hardly these."""
-_TAKEN = "made a plugin"
+TAKEN = "made a plugin"
 _DESERIALIZE, _CREATE, _CREATE_V3 = (
     "IPluginCreator::deserializePlugin",
     "IPluginCreator::createPlugin",
@@ -50,22 +50,24 @@ def check_bytes(creator: Creator, layer: str, data: bytes) -> None:
 
 
 def check_kept(creator: Creator, layer: str, fields: Sequence[KeptField], open_ended: Collection[str]) -> None:
-    """Asks a V3 creator for plugins of serialized fields, one of another length, which is none of `open_ended` (S5)."""
+    """Asks a V3 creator for plugins of serialized fields, one of another length, which isn't in `open_ended` (S5)."""
     _check(_CREATE_V3, _of_other_length(creator, layer, fields, open_ended))
 
 
 def _check(method: str, asked: Iterable[tuple[str, Callable[[], object]]]) -> None:
-    if problems := _summary([(what, _ask(ask)) for what, ask in asked]):
-        doubt("S5", method, problems)
+    if problems := _summary([(what, ask_apart(ask)) for what, ask in asked]):
+        warn("S5", method, problems)
 
 
 def check_fields(creator: Creator, built: BuiltPlugin) -> None:
     """Asks for plugins of the fields of a layer, one of which has no data (F7)."""
     method = _CREATE_V3 if creator.kind == "v3" else _CREATE
-    found = [(f"the field '{name}' without data", _ask(_without_data(creator, built, name))) for name in built.fields]
+    found = [
+        (f"the field '{name}' without data", ask_apart(_without_data(creator, built, name))) for name in built.fields
+    ]
     # What a plugin makes of an empty list is its own choice; it should only survive the call.
-    if problems := _summary([(what, answer) for what, answer in found if answer != _TAKEN]):
-        doubt("F7", method, problems)
+    if problems := _summary([(what, answer) for what, answer in found if answer != TAKEN]):
+        warn("F7", method, problems)
 
 
 def _summary(found: list[tuple[str, str]]) -> str:
@@ -109,13 +111,13 @@ def _without_data(creator: Creator, built: BuiltPlugin, name: str) -> Callable[[
     return partial(creator.native.create, built.layer, given)
 
 
-def _ask(question: Callable[[], object]) -> str:
+def ask_apart(question: Callable[[], object]) -> str:
     """Asks in a child process: a description of what it did; empty where it answered null."""
     child = os.fork()
     if child == 0:
         code = _REFUSED
         try:
-            set_breadcrumb_file("")
+            set_call_file("")
             set_backtrace_file("")
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.dup2(nowhere, 1)
@@ -135,4 +137,4 @@ def _ask(question: Callable[[], object]) -> str:
     code = os.WEXITSTATUS(status)
     if code == _REFUSED:
         return ""
-    return _TAKEN if code == _MADE else f"ended the process with exit code {code}"
+    return TAKEN if code == _MADE else f"ended the process with exit code {code}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Protocol
 
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.host.descriptors import Desc
@@ -15,6 +16,11 @@ from pluginkit.host.spec import LayerConfig
 
 POISON = Desc((-0x5EED,) * 8, 0x5EED, 0x5EED, float("nan"))
 """What stands at the positions that the plugin may not look at yet (rule C1)."""
+
+
+_MOST_ASKED = 200
+"""So many beginnings of a row of types are looked at: a plugin that holds each tensor against those before it takes as
+many as its rows have."""
 
 
 class Walked(Protocol):
@@ -47,7 +53,7 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
         ]
         shown = [str(answer).lower() for answer in answers]
         if answers[0] != answers[2]:
-            doubt("C2", method, f"answered {shown[0]} for pos {pos}, and {shown[2]} when asked again")
+            warn("C2", method, f"answered {shown[0]} for pos {pos}, and {shown[2]} when asked again")
         elif answers[0] != answers[1]:
             raise Finding(
                 method,
@@ -62,37 +68,81 @@ def walk(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
             raise Finding(method, message, rule="C3")
 
 
+def ask_all(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> None:
+    """Asks for every type and format at each position, also behind one that was refused, as TensorRT 8.5.3 does.
+
+    No answer is wrong here; but what was taken before must be taken after it, too (a warning otherwise: C2).
+    """
+    count = len(descs)
+    network = [replace(desc, scale=0.0) for desc in descs]
+    for kind, form in product(DType, Format):
+        asked = [replace(desc, type=kind.code, format=form.code) for desc in network]
+        for pos in range(count):
+            given = [*asked[: pos + 1], *[POISON] * (count - pos - 1)]
+            plugin.supports_format_combination(pos, given, nb_inputs, count - nb_inputs)
+    if not takes(plugin, network, nb_inputs):
+        method = plugin.name_of("supportsFormatCombination")
+        warn("C2", method, "refuses what it took before it was asked for every other type and format")
+
+
 def check_declared(plugin: Walked, descs: Sequence[Desc], nb_inputs: int, given: LayerConfig) -> None:
     """Asks for combinations of formats, and of types, that the manifest doesn't declare.
 
     Raises:
         Finding: all positions of one of formats are taken: TensorRT may choose it, and no case would have run it (rule
-            C16). One of types is doubted (C18): TensorRT chooses types where they aren't given, and the manifest may be
-            about a part of what a plugin can do.
+            C16). A row of types is a warning (C18): TensorRT chooses types where they aren't given, and the manifest
+            may be about a part of what a plugin can do.
     """
     lacks = "that the manifest doesn't declare"
     for row in given.undeclared:
         asked = [replace(d, scale=0.0, format=number) for d, number in zip(descs, row, strict=True)]
-        if _takes(plugin, asked, nb_inputs):
+        if takes(plugin, asked, nb_inputs):
             raise Finding(
                 plugin.name_of("supportsFormatCombination"),
                 f"takes formats {lacks} ({_combination(asked, nb_inputs)}): TensorRT may choose them, and no "
                 "case runs them; add them to `formats` in pluginkit.toml, or refuse them",
                 rule="C16",
             )
-    for pos, kind in given.undeclared_types:
-        asked = [replace(d, scale=0.0, type=kind.code if at == pos else d.type) for at, d in enumerate(descs)]
-        if _takes(plugin, asked, nb_inputs):
-            doubt(
-                "C18",
-                plugin.name_of("supportsFormatCombination"),
-                f"takes a type {lacks} ({_combination(asked, nb_inputs)}): TensorRT may choose it where types are not "
-                "given, and no case runs it; add it to `types` in pluginkit.toml, or refuse it",
-            )
+    declared = {tuple(kind.code for kind in row) for row in given.declared_types}
+    if not declared or any(desc.format != Format.LINEAR.code for desc in descs):
+        return
+    linear = [replace(d, scale=0.0) for d in descs]
+    asked_types = next((row for row in _taken_types(plugin, linear, nb_inputs) if row not in declared), None)
+    if asked_types is not None:
+        asked = [replace(d, type=code) for d, code in zip(linear, asked_types, strict=True)]
+        warn(
+            "C18",
+            plugin.name_of("supportsFormatCombination"),
+            f"takes types {lacks} ({_combination(asked, nb_inputs)}): TensorRT may choose them where types are not "
+            "given, and no case runs them; add them to `types` in pluginkit.toml, or refuse them",
+        )
+
+
+def _taken_types(plugin: Walked, descs: Sequence[Desc], nb_inputs: int) -> Iterator[tuple[int, ...]]:
+    """All rows of types that the plugin takes, codes of each tensor's: only beginnings that it takes are gone on with.
+
+    Of one that takes all beginnings whatever their types as many as `_MOST_ASKED` questions find.
+    """
+    count = len(descs)
+    begun: list[tuple[int, ...]] = [()]
+    for _ in range(_MOST_ASKED):
+        if not begun:
             return
+        row = begun.pop()
+        if len(row) == count:
+            yield row
+            continue
+        pos = len(row)
+        for kind in DType:
+            types = (*row, kind.code)
+            asked = [replace(d, type=code) for d, code in zip(descs, types, strict=False)]
+            poisoned = [*asked, *([POISON] * (count - pos - 1))]
+            if plugin.supports_format_combination(pos, poisoned, nb_inputs, count - nb_inputs):
+                begun.append(types)
 
 
-def _takes(plugin: Walked, asked: Sequence[Desc], nb_inputs: int) -> bool:
+def takes(plugin: Walked, asked: Sequence[Desc], nb_inputs: int) -> bool:
+    """Whether all positions are taken, asked one after the other."""
     count = len(asked)
     return all(
         plugin.supports_format_combination(

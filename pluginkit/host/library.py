@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pluginkit import _native, layouts
 from pluginkit.bases import BASES
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import NAMES, FieldType, decode, encode, of_code
+from pluginkit.host import stand_ins
 from pluginkit.host.bases.changed_fields import Fields
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin, must
 from pluginkit.host.bases.v3.plugin import KeptField, PluginV3, check_fields
 from pluginkit.host.errors import Finding, HostBug
+from pluginkit.process.protocol import after_absent
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -62,10 +64,10 @@ class Field:
 class Creator:
     """A creator of a library, with its name, version, namespace and fields. `kind` is "v2" or "v3".
 
-    What is no UTF-8 in its names is shown as `\\xff`.
+    What is not UTF-8 in its names is shown as `\\xff`.
 
     Raises:
-        Finding: its kind is unknown (rule I8), or it answers null for its name, version, namespace or fields (I4, F1).
+        Finding: its kind is unknown (rule I8), or it answers null for its name, version or namespace (I4).
     """
 
     def __init__(self, native: _native.Creator) -> None:
@@ -88,7 +90,12 @@ class Creator:
                 ("getPluginNamespace", native.namespace()),
             )
         )
-        self.fields = _fields(native)
+        # A registry takes it whatever it lists: what is wrong with that is said of the creator that is used.
+        self._unlisted: Finding | None = None
+        try:
+            self.fields = _fields(native)
+        except Finding as finding:
+            self.fields, self._unlisted = (), finding
 
     @property
     def native(self) -> _native.Creator:
@@ -99,8 +106,11 @@ class Creator:
         """Asks of the creator what a list of creators does without.
 
         Raises:
-            Finding: its name, version or namespace is not ASCII, or too long (I4).
+            Finding: its name, version or namespace is not ASCII, or too long (I4), or it lists no fields, or some
+                without a name (F1).
         """
+        if self._unlisted is not None:
+            raise self._unlisted
         for method, text in (
             ("getPluginName", self.name),
             ("getPluginVersion", self.version),
@@ -135,7 +145,9 @@ class Creator:
         """
         method = "IPluginCreator::createPlugin"
         raw = self._call(method, lambda: self._native.create(layer, given))
-        return _faced(_made(method, raw, given, fields))
+        plugin = _faced(_made(method, raw, given, fields, lambda other: self._native.create(layer, other)))
+        plugin.made_over = lambda fill: self._native.create_over(layer, given, fill)
+        return plugin
 
     def deserialize(self, layer: str, data: bytes) -> V2Plugin[Any]:
         """`deserializePlugin`; `data` is wiped after the call.
@@ -153,7 +165,7 @@ class Creator:
         self._native.set_namespace(SPACE)
         found = self._native.namespace()
         if found != SPACE:
-            doubt("I6", "IPluginCreator::setPluginNamespace", f"the creator answers {found!r} after it, not {SPACE!r}")
+            warn("I6", "IPluginCreator::setPluginNamespace", f"the creator answers {found!r} after it, not {SPACE!r}")
         try:
             yield found
         finally:
@@ -174,7 +186,8 @@ class Creator:
         Raises:
             Finding: the answer is null.
         """
-        return PluginV3(_made(_CREATE_V3, self._made_v3(layer, given, BUILD), given, fields))
+        made = self._made_v3(layer, given, BUILD)
+        return PluginV3(_made(_CREATE_V3, made, given, fields, lambda other: self._made_v3(layer, other, BUILD)))
 
     def restore_v3(self, layer: str, kept: Sequence[KeptField]) -> PluginV3:
         """`createPlugin` with kRUNTIME, of a creator of kind "v3"; the field data is wiped after the call.
@@ -202,9 +215,11 @@ class Library:
     """A plugin library, loaded into this process; a context manager.
 
     `host_version` is the TensorRT version that the library sees: a layout's `host_version`, or `layouts.RTX_HOST`.
+    `stand_ins` names the libraries of NVIDIA's that a stand-in takes the place of; with `registers` the creators are
+    those that the library registers itself, while it is loaded and by its init functions.
 
     Raises:
-        UsageError: there is no such file, or it is no ELF library.
+        UsageError: there is no such file, or it is not an ELF library.
         CheckFailed: it can't be loaded, or doesn't export `getCreators` and `setLoggerFinder`.
         Finding: `getCreators` answers nonsense or no creator (rule B4), or as `Creator`.
     """
@@ -214,7 +229,7 @@ class Library:
         self.host_version = host_version
         _check_file(self.path)
         try:
-            self._native = _native.Library(str(self.path), host_version)
+            self._native, self.stand_ins, self.registers = _opened(self.path, host_version)
             first, second = self._native.creators(), self._native.creators()
         except _native.LoadError as e:
             raise _load_error(self.path, *e.args) from None
@@ -222,10 +237,17 @@ class Library:
             message = f"answered no creator to a host of version {host_version}: {self.path.name} has none for it"
             raise Finding("getCreators", message, rule="B4")
         if self._native.unresolved:
-            doubt("B1", "dlopen", f"{self._native.unresolved}: the process ends where that is called")
+            warn("B1", "dlopen", f"{self._native.unresolved}: the process ends where that is called")
         self.creators = [Creator(c) for c in first]
+        if self.registers:
+            # A registry keeps the first of a name, and refuses the next.
+            named: dict[str, Creator] = {}
+            for one in self.creators:
+                named.setdefault(repr(one), one)
+            self.creators = list(named.values())
+            return
         if [repr(c) for c in self.creators] != [repr(Creator(c)) for c in second]:
-            doubt("B5", "getCreators", "the second call answered another list than the first")
+            warn("B5", "getCreators", "the second call answered another list than the first")
 
     def creator(self, name: str, version: str = "1", namespace: str = "") -> Creator:
         """The creator of that identity.
@@ -252,6 +274,31 @@ class Library:
         self.close()
 
 
+def _opened(path: Path, version: int) -> tuple[_native.Library, tuple[str, ...], bool]:
+    """The library, with the stand-ins that it needs, and whether it registers its creators itself."""
+    if not stand_ins.mentions_tensorrt(path):
+        # Most need nothing, and reading all their symbols takes longer than loading them.
+        with suppress(_native.LoadError):
+            return _native.Library(str(path), version, lazy=False), (), False
+    # Workers that run models are forked without these.
+    from pluginkit import elf
+    from pluginkit.host.stand_ins.loading import load
+    from pluginkit.library.origin import registration
+
+    try:
+        facts = elf.read(path)
+    except UsageError:
+        return _native.Library(str(path), version), (), False
+    found = load(path, facts)
+    names = tuple(one.name for one in found)
+    how = registration(facts)
+    functions = how.init_functions if how else ()
+    left = [symbol.name for one in found if not one.linked and not (how and one.tensorrt) for symbol in one.functions]
+    if left:
+        warn("B1", "dlopen", f"undefined symbol: {', '.join(left)}: the process ends where that is called")
+    return _native.Library(str(path), version, how is not None, functions), names, how is not None
+
+
 def _faced(native: _native.Plugin) -> V2Plugin[Any]:
     return FACES[type(native)](native)
 
@@ -262,7 +309,7 @@ def _check_file(path: Path) -> None:
     with path.open("rb") as file:
         magic = file.read(4)
     if magic != b"\x7fELF":
-        raise UsageError(f"{path} is no ELF shared library: it starts with {magic!r}")
+        raise UsageError(f"{path} is not an ELF shared library: it starts with {magic!r}")
 
 
 def _load_error(path: Path, step: str, message: str) -> CheckFailed:
@@ -271,18 +318,44 @@ def _load_error(path: Path, step: str, message: str) -> CheckFailed:
     if step == "dlsym":
         hint = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file."
         return Finding("dlsym", message, rule="B3", hint=hint)
-    return CheckFailed(
-        f"{path} can't be loaded: {message}", hint="A plugin library links everything it uses, and no libnvinfer."
-    )
+    after = after_absent(stand_ins.absent_call())
+    if step == "static initializers":
+        return CheckFailed(f"{path} can't be loaded: a static initializer throws {message!r}{after}")
+    hint = "A plugin library links everything it uses, and no libnvinfer." if step == "dlopen" else ""
+    return CheckFailed(f"{path} can't be loaded: {message}{after}", hint=hint)
 
 
-def _made(method: str, answer: T | None, given: Given, fields: Fields | None) -> T:
-    """The plugin that createPlugin has answered. Fields can be weights: they become text only where it is null."""
+def _made(
+    method: str, answer: T | None, given: Given, fields: Fields | None, ask: Callable[[Given], object | None]
+) -> T:
+    """The plugin that createPlugin has answered. Fields can be weights: they become text only where it is null.
+
+    `ask` gives the creator other fields."""
     if answer is not None:
         return answer
     named = None if fields is None else ", ".join(f"{name}={value!r}" for name, (_, value) in fields.items())
     shown = named or _values(given)
-    return must(method, answer, f"a plugin for {f'the fields ({shown})' if shown else 'no fields'}", rule="F3")
+    message = f"answered null, expected a plugin for {f'the fields ({shown})' if shown else 'no fields'}"
+    raise Finding(method, message, rule="F3", hint=_of_closing_zeros(given, ask))
+
+
+def _of_closing_zeros(given: Given, ask: Callable[[Given], object | None]) -> str:
+    """What to do where the texts' closing zeros are why there is no plugin; empty where they aren't."""
+    ended = [one for one in given if one[1] == FieldType.STRING.code and (one[2] or b"").endswith(b"\0")]
+    if not ended:
+        return ""
+    # The zero is still behind the text, for a plugin that looks for it and not at the length.
+    without = [
+        (name, kind, data, length - 1 if (name, kind, data, length) in ended else length)
+        for name, kind, data, length in given
+    ]
+    if ask(without) is None:
+        return ""
+    name, _, _, length = ended[0]
+    return (
+        f"The length of the text '{name}' ({length}) counts its closing zero, as NVIDIA's ONNX parser gives it, and a "
+        f"plugin is made where it is {length - 1}: compare by strcmp, or take one zero off the end."
+    )
 
 
 def _values(given: Given) -> str:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from pluginkit.dtypes import DType
 from pluginkit.host.errors import Finding
 
-_NAMES = (
-    *("kFLOAT", "kHALF", "kINT8", "kINT32", "kBOOL", "kUINT8", "kFP8", "kBF16", "kINT64", "kINT4", "kFP4", "kE8M0"),
-)
+_NAMES = {
+    4: "kBOOL",
+    5: "kUINT8",
+    9: "kINT4",
+    10: "kFP4",
+    11: "kE8M0",
+    **{kind.code: kind.trt for kind in DType},
+}
 """`nvinfer1::DataType`, by number."""
 _NOT_FOR_PLUGINS = {"kBOOL", "kUINT8"}
 
 
 def type_name(code: int) -> str:
     """What nvinfer1::DataType calls that number; the number itself where it is none."""
-    return _NAMES[code] if 0 <= code < len(_NAMES) else str(code)
+    return _NAMES.get(code, str(code))
 
 
 def output_type(method: str, index: int, code: int) -> DType:
@@ -23,10 +28,10 @@ def output_type(method: str, index: int, code: int) -> DType:
     Raises:
         Finding: there is none, plugins may not have it (T6), or the host doesn't (T7).
     """
-    name = _NAMES[code] if 0 <= code < len(_NAMES) else ""
+    name = _NAMES.get(code, "")
     if not name or name in _NOT_FOR_PLUGINS:
         message = (
-            f"{name}, which TensorRT doesn't support in plugins" if name else f"{code}, which is no nvinfer1::DataType"
+            f"{name}, which TensorRT doesn't support in plugins" if name else f"{code}, which is not nvinfer1::DataType"
         )
         raise Finding(method, f"wrong type for output {index}: {message}", rule="T6")
     try:

@@ -128,19 +128,22 @@ class LayerConfig:
         formats: of the outputs, numbers of `nvinfer1::TensorFormat`; none means linear.
         types: of the outputs, as the plugin's manifest has them for these inputs; none: whatever the plugin answers.
         undeclared: formats of all inputs and outputs that the plugin must refuse.
-        undeclared_types: types that the plugin should refuse for one tensor, whose position is given, inputs first.
+        declared_types: rows of types of all tensors, inputs first: the plugin should refuse all others in linear
+            memory. None: it isn't asked.
         implicit_batch: the shapes are passed without their first dimension, which all inputs share (IPluginV2IOExt).
         shape_inputs: the inputs that are shape inputs, by index (IPluginV3): of such a spec min, opt and max are the
             tensor's values, and its dims are -1 for each element.
+        chooses: whether the builder chooses types and formats: it asks for all of them, and configures each candidate.
     """
 
     scales: Sequence[float] = ()
     formats: Sequence[int] = ()
     types: Sequence[DType] = ()
     undeclared: Sequence[Sequence[int]] = ()
-    undeclared_types: Sequence[tuple[int, DType]] = ()
+    declared_types: Sequence[Sequence[DType]] = ()
     implicit_batch: bool = False
     shape_inputs: Sequence[int] = ()
+    chooses: bool = True
 
     def outputs(self, count: int) -> list[tuple[float, int]]:
         """Each output's scale and format."""

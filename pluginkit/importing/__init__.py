@@ -1,4 +1,4 @@
-"""A person's ONNX model with their plugins: who serves each node, what is wrong, does it build and run."""
+"""The user's ONNX model with their plugins: what implements each node, what is wrong, does it build and run."""
 
 from __future__ import annotations
 

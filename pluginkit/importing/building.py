@@ -2,51 +2,125 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
+from pluginkit import elf
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import NetworkProfile
+from pluginkit.importing.implementations import Implementation
+from pluginkit.library.origin import registers_here
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx.session import RtxProcess, probe_library
 from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 
 T = TypeVar("T")
+NAMED = 3
+"""So many nodes are named."""
 
 _TYPES = (
     "The plugin's supportsFormatCombination takes no format for the types that its inputs have here: compare them with "
     "what it is written for."
 )
+_CREATOR = (
+    "The creator answered null: is a field missing, or of another type than it expects? pluginkit inspect --load lists "
+    "its fields. The length of a text counts its closing zero."
+)
+_REFUSALS = (_TYPES, _CREATOR)
 _ADVICE = {
     "IPluginCreatorV3One creator only": "TensorRT-RTX takes V3 plugins only: PLUGINKIT_PLUGINS of <pluginkit/entry.h> "
     "adapts a V2 one. The parsers of TensorRT 10 and 11 take V2 plugins; this verdict is not theirs.",
-    "Could not create the plugin": "The creator answered null: is a field missing, or of another type than it expects? "
-    "pluginkit inspect --load lists its fields.",
+    "Could not create the plugin": _CREATOR,
     "more output tensors than TRT expected": "Give the node as many outputs as the plugin has.",
     "formatTacticCombinations.empty()": _TYPES,
     "datatype formats are not supported": _TYPES,
     "output shape computation failed": "The plugin refuses its inputs' shapes: its getOutputDimensions or "
     "getOutputShapes gives an error for their rank or sizes.",
-    "reshape changes volume": "The shape that the Reshape is given has another number of elements than its input: mend "
+    "reshape changes volume": "The shape that the Reshape is given has another number of elements than its input: fix "
     "it in the model, or give the inputs other shapes by --profile.",
     "Plugin not found": "See the problems above: no library has that name, version and namespace.",
 }
 """Messages of NVIDIA's parser on plugins, and what to do."""
 
 
-def advice(verdict: BuildVerdict) -> str:
-    """What to do about a refusal; empty if its message is none of the known ones."""
+LOOPS = ("Loop", "Scan", "LSTM", "GRU", "RNN")
+
+
+def refusal(verdict: BuildVerdict, implementations: Sequence[Implementation]) -> refusals.Refusal | None:
+    """The row of `runtimes.rtx.refusals` that speaks of a model with these nodes."""
+    return refusals.recognise(verdict, has=structures(implementations))
+
+
+def structures(implementations: Sequence[Implementation]) -> set[refusals.Structure]:
+    """What of `runtimes.rtx.refusals.Structure` a model has."""
+    found: set[refusals.Structure] = set()
+    for one in implementations:
+        kind, flow = one.place.node.op_type, one.place.flow
+        found |= {"if"} if kind == "If" or "If" in flow else set()
+        found |= {"loop"} if kind in LOOPS or set(LOOPS) & set(flow) else set()
+        found |= {"loop in if"} if kind in LOOPS and "If" in flow else set()
+        found |= {"if in if"} if kind == "If" and "If" in flow else set()
+        found |= {"cast"} if kind in {"Cast", "CastLike"} else set()
+        found |= {"quantize"} if one.by == "plugin" or kind in {"Cast", "QuantizeLinear"} else set()
+        if one.by == "plugin":
+            found |= {"plugin", "plugin in flow"} if flow else {"plugin"}
+        # What a function's nodes stand in isn't known from its own graph.
+        if one.by == "function":
+            found |= set(get_args(refusals.Structure))
+    found |= {"flow"} if found & {"if", "loop"} else set()
+    return found
+
+
+def unexplained(verdict: BuildVerdict, implementations: Sequence[Implementation]) -> str:
+    """What is said of a refusal that nothing here explains: the nodes that NVIDIA's words name."""
+    words = "\n".join((verdict.message, *verdict.log))
+    named = [
+        one.place.label
+        for one in implementations
+        if (name := one.place.node.name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words)
+    ]
+    where = f"they name {', '.join(dict.fromkeys(named[:NAMED]))}" if named else "they name none of the model's nodes"
+    return f"Nothing here explains NVIDIA's words; {where}. pluginkit doctor --cut builds a part of the model alone."
+
+
+def advice(verdict: BuildVerdict, implementations: Sequence[Implementation] = (), proved: str = "") -> str:
+    """What to do about a refusal of a model with these nodes; empty if its message is not one of the known ones.
+
+    `proved` is what the host's run found that the plugin would take instead.
+    """
     if verdict.ok:
         return ""
-    if row := refusals.recognise(verdict):
+    if row := refusal(verdict, implementations):
         cause = f"NVIDIA's builder fails on {row.cause}, whatever the operator (refusal {row.id})."
         return f"{cause} What builds: {row.instead}."
-    return next((what for pattern, what in _ADVICE.items() if pattern in verdict.message), "")
+    found = next((what for pattern, what in _ADVICE.items() if pattern in verdict.message), "")
+    if proved and found in _REFUSALS:
+        return proved
+    return " ".join((found, *_quantized(implementations))) if found == _TYPES else found
+
+
+def _quantized(implementations: Sequence[Implementation]) -> Iterator[str]:
+    """Of the first plugin between DequantizeLinear and QuantizeLinear: what an INT8 plugin needs instead."""
+    made = {name: one.place.node.op_type for one in implementations for name in one.place.node.output if name}
+    read = {
+        name
+        for one in implementations
+        if one.place.node.op_type == "QuantizeLinear"
+        for name in one.place.node.input[:1]
+    }
+    for one in implementations:
+        node = one.place.node
+        given = [name for name in node.input if made.get(name) == "DequantizeLinear"]
+        if one.by == "plugin" and given and read & set(node.output):
+            text = f"{one.place.label} gets FP32, since {given[0]} comes from a DequantizeLinear. If the plugin takes "
+            yield text + "INT8 alone, give it the QuantizeLinear's output, and put the DequantizeLinear behind it."
+            return
 
 
 def log_lines(verdict: BuildVerdict) -> list[str]:
@@ -118,6 +192,9 @@ class ModelSession(RtxProcess):
             source = probe_library()
             assert source is not None
             for index, library in enumerate(self._libraries):
+                if registers_here(elf.read(library), rtx=True) is not None:
+                    self._worker.call("load", library=str(library))
+                    continue
                 probe = self._folder / f"probe{index}.so"
                 shutil.copyfile(source, probe)
                 self._worker.call("load_probed", probe=str(probe), library=str(library))

@@ -17,11 +17,11 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.importing import onnx_sessions
-from pluginkit.importing.model import subgraphs
+from pluginkit.importing.onnx_graph import subgraphs
 from pluginkit.importing.plugin_node import DOMAIN
 from pluginkit.interpreter import walker
 from pluginkit.interpreter.scan import Slicing
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class CutModel(ABC):
         wanted: set[str],
     ) -> None:
         """Nodes without a plugin, by onnxruntime: a session for each piece and the types that it is fed."""
-        onnx_sessions.runtime("onnxruntime, which runs what is no plugin,")
+        onnx_sessions.runtime("onnxruntime, which runs what is not a plugin,")
         made = {name for node in nodes for name in node.output if name}
         needed = sorted({name for node in nodes for name in used(node)} - made)
         if others := [name for name in needed if name in known and not hasattr(known[name], "dtype")]:
             raise UsageError(
-                f"'{others[0]}' is no tensor, and nothing else is passed from one piece of the model to another"
+                f"'{others[0]}' is not a tensor, and nothing else is passed from one piece of the model to another"
             )
         types = {name: known[name].dtype for name in needed if name in known}
         outputs = sorted(made & wanted)
@@ -134,7 +134,7 @@ class CutModel(ABC):
         try:
             return onnx_sessions.session(model.SerializeToString())
         except Exception as error:  # noqa: BLE001 - as of a run
-            hint = "mend the model first: onnxruntime does not load it"
+            hint = "fix the model first: onnxruntime does not load it"
             raise UsageError(plain(str(error)), hint=hint) from None
 
     def _node(self, node: onnx.NodeProto, known: dict[str, Array], constants: Mapping[str, onnx.TensorProto]) -> None:
@@ -151,7 +151,7 @@ class CutModel(ABC):
         elif node.op_type == "Scan" and all(node.input):
             outputs = self._scan(node, [value for value in inputs if value is not None], known, constants)
         else:
-            raise UsageError(f"node {node.name}: a plugin inside of {node.op_type} is not followed here")
+            raise UsageError(f"node {node.name}: a plugin inside {node.op_type} is not followed here")
         known.update((name, value) for name, value in zip(node.output, outputs, strict=False) if name)
 
     def _loop(

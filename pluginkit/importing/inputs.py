@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import onnx
 
-from pluginkit.importing.model import dims, own_types, places, subgraphs
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.importing.onnx_graph import dims, own_types, places, subgraphs
+from pluginkit.network.networks import Array, NetworkProfile
 
 SMALL = 3
 """Integers whose use the model doesn't show stay below: counts and indices, mostly."""

@@ -12,14 +12,14 @@ import onnx
 
 from pluginkit.field_types import Value
 from pluginkit.manifest import PARSER_ATTRIBUTES, Attribute
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 RESERVED = PARSER_ATTRIBUTES
 VERSION, NAMESPACE, SHAPE_INPUTS = RESERVED
 """Attributes that are the parser's own, not fields."""
 
 DOMAIN = "pluginkit.import"
-"""Of the nodes that plugins serve, once it is settled which these are: a model's own names may be anybody's."""
+"""Of the nodes that plugins implement, once it is settled which these are: a model's own names may be anybody's."""
 
 LAST = "last"
 """A worker's file with the number of the node that is run, next to those with the findings of each."""

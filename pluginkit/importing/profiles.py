@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import onnx
 
 from pluginkit.errors import UsageError
-from pluginkit.importing.model import dims, type_name
-from pluginkit.network.model import Dims, NetworkProfile, Range
+from pluginkit.importing.onnx_graph import dims, type_name
+from pluginkit.network.networks import Dims, NetworkProfile, Range
 from pluginkit.runtimes.verdict import ModelInput
 
 POINTS = ("min", "opt", "max")
 DEFAULT = {"min": 1, "opt": 4, "max": 16}
-"""For open dimensions that --profile does not name."""
+"""For dynamic dimensions that --profile does not name."""
 FORM = "name:min=1x3x224x224,opt=4x3x224x224,max=8x3x224x224"
 
 
@@ -48,7 +48,7 @@ def parse(text: str) -> Shapes:
     for part in parts:
         point, equals, shape = part.rpartition("=")
         if equals and point not in POINTS:
-            raise UsageError(f"--profile {text!r}: {point!r} is none of min, opt, max.", hint=f"Write {FORM}.")
+            raise UsageError(f"--profile {text!r}: {point!r} is not one of min, opt, max.", hint=f"Write {FORM}.")
         if not equals and len(parts) > 1:
             raise UsageError(f"--profile {text!r}: {part!r} has no min=, opt= or max=.", hint=f"Write {FORM}.")
         if point in given:
@@ -65,7 +65,7 @@ def parse(text: str) -> Shapes:
 
 def _shape(text: str, whole: str) -> Dims:
     if not re.fullmatch(r"-?\d{1,20}(x-?\d{1,20})*", text):
-        raise UsageError(f"--profile {whole!r}: {text!r} is no shape.", hint="Write the dimensions as 1x3x224x224.")
+        raise UsageError(f"--profile {whole!r}: {text!r} is not a shape.", hint="Write the dimensions as 1x3x224x224.")
     numbers = tuple(int(size) for size in text.split("x"))
     if large := [number for number in numbers if not -(2**63) <= number < 2**63]:
         raise UsageError(f"--profile {whole!r}: {large[0]} does not fit 64 bits, which a dimension or value has.")
@@ -99,7 +99,7 @@ def profile(inputs: Sequence[ModelInput], requested: Sequence[Shapes]) -> Networ
 
 
 def defaulted(inputs: Sequence[ModelInput], requested: Sequence[Shapes]) -> list[str]:
-    """The inputs with open dimensions that --profile does not name."""
+    """The inputs with dynamic dimensions that --profile does not name."""
     named = {one.name for one in requested}
     return [one.name for one in inputs if one.name not in named and (one.shape_tensor or -1 in one.dims)]
 

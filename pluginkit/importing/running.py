@@ -12,25 +12,27 @@ import onnx
 import onnx.inliner
 
 from pluginkit.bases import BASES
-from pluginkit.build import PLAIN, Flavour
+from pluginkit.build import PLAIN, Instrumentation
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
+from pluginkit.host.bases.v2_lifecycle import SHARE, UNREADY
+from pluginkit.host.errors import Finding
 from pluginkit.importing import hosting, inputs, plugin_node
 from pluginkit.importing.files import recorded
 from pluginkit.importing.files.recorded import NOTHING, Recorded
 from pluginkit.importing.hosting import HostRun
-from pluginkit.importing.model import function_name, places
+from pluginkit.importing.implementations import Implementation
+from pluginkit.importing.onnx_graph import function_name, places
 from pluginkit.importing.plugin_node import NAMESPACE, RESERVED, VERSION, Expected, attribute
 from pluginkit.importing.rules.signature import unknown_fields
-from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME
-from pluginkit.network.model import Array, NetworkProfile, Tolerance
+from pluginkit.network.networks import Array, NetworkProfile, Tolerance
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.testing import precision
 from pluginkit.testing.comparison import OutputComparison, compare
 
-EXPECTED = "pluginkit.importing.expected_child"
+EXPECTED = "pluginkit.importing.expected_worker"
 RTOL, ATOL = 1e-3, 1e-4
 """What two implementations of standard operators in FP32 may differ by."""
 RUN = tuple(base.interface for base in BASES.values())
@@ -67,7 +69,7 @@ class RunOutcome:
     checks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; an error that is no number (NaN, another shape) is null."""
+        """Plain data; an error that is not a number (NaN, another shape) is null."""
         outputs = [
             {
                 key: None if isinstance(item, float) and not math.isfinite(item) else item
@@ -82,40 +84,82 @@ class RunOutcome:
 
 def run(
     model: onnx.ModelProto,
-    served: Sequence[Served],
+    implementations: Sequence[Implementation],
     profile: NetworkProfile,
     given: Recorded = NOTHING,
     *,
     seed: int,
     timeout: float,
-    flavours: Sequence[Flavour] = (PLAIN,),
+    instrumentations: Sequence[Instrumentation] = (PLAIN,),
 ) -> RunOutcome:
     """Run the model at the profile's opt, on random inputs where none are given, once with each build of the plugins.
 
     Raises:
         UsageError: a given input has another type or shape.
     """
-    plugins = [one for one in served if one.by == "plugin"]
-    if reason := impossible(served, plugins):
+    plugins = [one for one in implementations if one.by == "plugin"]
+    if reason := impossible(implementations, plugins):
         return reason
     constants = {tensor.name for tensor in model.graph.initializer}
     if renamed := [v.name for v in model.graph.input if v.name not in {*constants, *profile.shapes}]:
         return RunOutcome("not run", f"NVIDIA's parser gives another name to {renamed[0]}", remedy="see M29")
     try:
-        whole, at = ready(model, served)
-        feeds, drawn = inputs.draw(whole, profile, plugin_node.DOMAIN, np.random.default_rng(seed))
+        ready_made = drawn(model, implementations, profile, given, seed)
+    except CheckFailed as error:
+        return RunOutcome("not run", error.message)
+    if plugins:
+        ran = _with_plugins(ready_made, given.outputs, timeout, instrumentations)
+    else:
+        ran = _without_plugins(ready_made.model, ready_made.feeds, given.outputs, timeout)
+    return replace(ran, drawn=ready_made.lines, against=str(given.expected or ""))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A model that is ready to be run.
+
+    Attributes:
+        model: it, as `ready` makes it.
+        at: what implements its plugins' nodes, by name.
+        feeds: the graph's inputs.
+        lines: where these come from, in a line each.
+    """
+
+    model: onnx.ModelProto
+    at: dict[str, Implementation]
+    feeds: dict[str, Array]
+    lines: tuple[str, ...]
+
+
+def drawn(
+    model: onnx.ModelProto,
+    implementations: Sequence[Implementation],
+    profile: NetworkProfile,
+    given: Recorded,
+    seed: int,
+) -> Drawn:
+    """The model, and its inputs at the profile's opt: random where none are given.
+
+    Raises:
+        CheckFailed: it can't be made ready.
+        UsageError: a given input has another type or shape.
+    """
+    try:
+        whole, at = ready(model, implementations)
+        feeds, lines = inputs.draw(whole, profile, plugin_node.DOMAIN, np.random.default_rng(seed))
     except Exception as error:  # noqa: BLE001 - onnx has many, and each of them means that this model can't be run
-        return RunOutcome("not run", f"the model can't be made ready: {str(error).splitlines()[0]}")
+        raise CheckFailed(f"the model can't be made ready: {str(error).splitlines()[0]}") from None
     if given.data:
         feeds = recorded.fed(given.data, given.inputs, feeds)
-        # A line of drawn begins with the input's name.
-        others = (line for line in drawn if line.partition(": ")[0] not in given.inputs)
-        drawn = (f"{', '.join(given.inputs)}: of {given.data}", *others)
-    if plugins:
-        ran = _with_plugins(whole, at, feeds, given.outputs, timeout, flavours)
-    else:
-        ran = _without_plugins(whole, feeds, given.outputs, timeout)
-    return replace(ran, drawn=drawn, against=str(given.expected or ""))
+        # A line begins with the input's name.
+        others = (line for line in lines if line.partition(": ")[0] not in given.inputs)
+        lines = (f"{', '.join(given.inputs)}: of {given.data}", *others)
+    return Drawn(whole, at, feeds, lines)
+
+
+def held(got: dict[str, Array], made: Drawn, given: Recorded, timeout: float) -> RunOutcome:
+    """What another runtime than the host gave for a model that was drawn, held against what the host's is."""
+    return _outcome(got, _wanted(made, given.outputs, timeout), list(made.at.values()))
 
 
 def standard(model: onnx.ModelProto, feeds: dict[str, Array], timeout: float) -> dict[str, Array]:
@@ -136,13 +180,15 @@ def standards(model: onnx.ModelProto, several: Sequence[dict[str, Array]], timeo
         return [worker.call("run", model=proto, projects={}, feeds=feeds).outputs for feeds in several]
 
 
-def expected(model: onnx.ModelProto, served: Sequence[Served], feeds: dict[str, Array], timeout: float) -> Expected:
+def expected(
+    model: onnx.ModelProto, implementations: Sequence[Implementation], feeds: dict[str, Array], timeout: float
+) -> Expected:
     """What a model gives by onnxruntime and the plugins' reference.py.
 
     Raises:
         UsageError, ToolMissing, CheckFailed, WorkerCrashed, WorkerTimeout: it can't be computed.
     """
-    whole, at = ready(model, served)
+    whole, at = ready(model, implementations)
     return _expected(whole, list(at.values()), feeds, timeout)
 
 
@@ -167,20 +213,13 @@ LONGER = "give it longer by --timeout"
 _SIZES = "give it other shapes by --profile, if these are not what the model is for"
 
 
-def _with_plugins(
-    model: onnx.ModelProto,
-    at: Mapping[str, Served],
-    feeds: dict[str, Array],
-    wanted: Mapping[str, Array],
-    timeout: float,
-    flavours: Sequence[Flavour],
-) -> RunOutcome:
-    plugins = list(at.values())
-    expected: Expected | PluginkitError | str = _incomparable(at)
+def _wanted(made: Drawn, wanted: Mapping[str, Array], timeout: float) -> Expected | PluginkitError | str:
+    """What a run must give: `wanted`, or what onnxruntime and the references say; or why there is nothing."""
+    plugins = list(made.at.values())
+    expected: Expected | PluginkitError | str = _incomparable(made.at)
     if not expected:
         try:
-            # First, because it shows what a plugin may leave unwritten.
-            expected = _expected(model, plugins, feeds, timeout)
+            expected = _expected(made.model, plugins, made.feeds, timeout)
         except PluginkitError as error:
             expected = error
     if wanted:
@@ -188,13 +227,32 @@ def _with_plugins(
         known = expected if isinstance(expected, Expected) else Expected({})
         arbitrary = {name: mask for name, mask in known.arbitrary.items() if name in wanted}
         expected = replace(known, outputs=dict(wanted), arbitrary=arbitrary)
+    return expected
+
+
+def _with_plugins(
+    made: Drawn, wanted: Mapping[str, Array], timeout: float, instrumentations: Sequence[Instrumentation]
+) -> RunOutcome:
+    plugins = list(made.at.values())
+    # First, because it shows what a plugin may leave unwritten.
+    expected = _wanted(made, wanted, timeout)
     free = expected.free if isinstance(expected, Expected) else {}
     outcomes = []
-    for flavour in flavours:
-        hosted = hosting.run(model, at, feeds, free, timeout, flavour)
+    for instrumentation in instrumentations:
+        hosted = hosting.run(made.model, made.at, made.feeds, free, timeout, instrumentation)
         outcome = _failed(hosted) if hosted.error else _outcome(hosted.outputs, expected, plugins)
-        outcomes.append(_with_problems(outcome, hosted))
-    return replace(worst(outcomes), checks=tuple(flavour.name for flavour in flavours if flavour.sanitizers))
+        outcome = _with_problems(outcome, hosted)
+        suspect = isinstance(hosted.error, (WorkerCrashed, Finding)) or hosted.wrong
+        if suspect and any(one.creator is not None and one.creator.kind == "V2" for one in plugins):
+            again = hosting.run(made.model, made.at, made.feeds, free, timeout, instrumentation, initialize_clones=True)
+            if again.error is None and not again.wrong:
+                cause = Problem("error", UNREADY.format("the model runs"), SHARE, "L2", hosted.node)
+                outcome = replace(outcome, problems=(cause, *outcome.problems))
+        outcomes.append(outcome)
+    return replace(
+        worst(outcomes),
+        checks=tuple(instrumentation.name for instrumentation in instrumentations if instrumentation.sanitizers),
+    )
 
 
 def worst(outcomes: Sequence[RunOutcome]) -> RunOutcome:
@@ -217,12 +275,14 @@ def _failed(hosted: HostRun) -> RunOutcome:
         slow = f"{error.message}; onnx's reference runs the other operators, and it is slow"
         return RunOutcome("not run", slow, remedy=LONGER)
     if error.exit_code == CheckFailed.exit_code:
-        return RunOutcome("failed", where + str(error), log=hosted.log)
+        return RunOutcome("failed", where + error.message, remedy=error.hint, log=hosted.log)
     # An operator that onnx's reference does not have, or that can't be computed on these shapes.
     return RunOutcome("not run", error.message, remedy=error.hint or _SIZES, log=hosted.log)
 
 
-def _outcome(got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Served]) -> RunOutcome:
+def _outcome(
+    got: dict[str, Array], expected: Expected | PluginkitError | str, plugins: Sequence[Implementation]
+) -> RunOutcome:
     """A run that came to its end."""
     if isinstance(expected, str):
         return RunOutcome("ran", f"{_count(len(got))}, not compared, because {expected}")
@@ -248,12 +308,12 @@ def _with_problems(outcome: RunOutcome, hosted: HostRun) -> RunOutcome:
     message = f"{count} defect{'' if count == 1 else 's'} of {hosted.wrong[0][0]}"
     more = len({node for node, _ in hosted.wrong}) - 1
     message += f" and {more} more node{'' if more == 1 else 's'}" if more else ""
-    # A process that a finding ended is no crash: the finding is the reason.
+    # A process that a finding ended is not a crash: the finding is the reason.
     rest = outcome.message.splitlines()[0] if outcome.status != "failed" else outcome.message
     return replace(outcome, status="failed", message=f"{message}, see the errors above; {rest}")
 
 
-def _incomparable(at: Mapping[str, Served]) -> str:
+def _incomparable(at: Mapping[str, Implementation]) -> str:
     """Why there is nothing to compare the outputs with; empty if there is."""
     without = sorted({one.library.path.name for one in at.values() if one.library and not one.member})
     if without:
@@ -269,12 +329,15 @@ def _incomparable(at: Mapping[str, Served]) -> str:
     return ""
 
 
-def impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcome | None:
+def impossible(implementations: Sequence[Implementation], plugins: Sequence[Implementation]) -> RunOutcome | None:
     """Why this model can't be run here, and what would run it; None if it can be tried."""
-    unserved = [one.place.label for one in served if one.by == "nobody"]
-    if unserved:
-        more = " ..." if len(unserved) > 3 else ""
-        message = f"nothing implements {', '.join(unserved[:3])}{more}"
+    missing = [one for one in implementations if one.by == "missing"]
+    if not plugins and all(_of_onnx(one.place.node) for one in missing):
+        # onnxruntime alone runs it.
+        missing = []
+    if missing:
+        more = " ..." if len(missing) > 3 else ""
+        message = f"nothing implements {', '.join(one.place.label for one in missing[:3])}{more}"
         return RunOutcome("not run", message, remedy="give the library that has it by --plugins")
     for one in plugins:
         if one.library is None or one.creator is None:
@@ -289,21 +352,30 @@ def impossible(served: Sequence[Served], plugins: Sequence[Served]) -> RunOutcom
     return None
 
 
-def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelProto, dict[str, Served]]:
-    """The model with its local functions written out, and who serves its plugins' nodes, by name.
+def _of_onnx(node: onnx.NodeProto) -> bool:
+    return node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type)
+
+
+def ready(
+    model: onnx.ModelProto, implementations: Sequence[Implementation]
+) -> tuple[onnx.ModelProto, dict[str, Implementation]]:
+    """The model with its local functions written out, and what implements its plugins' nodes, by name.
 
     Those have a domain of their own, because another node may have the same type and be NVIDIA's own; version and
-    namespace as the parser took them; and names by which a person finds them.
+    namespace as the parser took them; and names by which the user finds them.
     """
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
     # The parser goes by a function's name alone.
     functions = {function_name(function): function for function in copied.functions}
-    inside = {one.place.path[0] for one in served if one.place.path} & set(functions)
-    seen = [*places(copied.graph), *(place for name in _in_order(served, inside) for place in places(functions[name]))]
+    inside = {one.place.path[0] for one in implementations if one.place.path} & set(functions)
+    seen = [
+        *places(copied.graph),
+        *(place for name in _in_order(implementations, inside) for place in places(functions[name])),
+    ]
     newest = onnx.defs.onnx_opset_version()
     opset = min(next((one.version for one in model.opset_import if one.domain in {"", "ai.onnx"}), newest), newest)
-    for index, (one, place) in enumerate(zip(served, seen, strict=True)):
+    for index, (one, place) in enumerate(zip(implementations, seen, strict=True)):
         node = place.node
         if one.by == "native" and onnx.defs.has(node.op_type, opset):
             # As NVIDIA's parser has it, which looks at no domain; where the model's opset is older than ONNX's own
@@ -322,17 +394,17 @@ def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelP
     own = onnx.helper.make_opsetid(plugin_node.DOMAIN, 1)
     for container in (copied, *copied.functions):
         container.opset_import.append(own)
-    taken = {one.place.node.op_type for one in served if one.by == "plugin"}
+    taken = {one.place.node.op_type for one in implementations if one.by == "plugin"}
     kept_functions = [function for function in copied.functions if function.name not in taken]
     del copied.functions[:]
     copied.functions.extend(kept_functions)
     if kept_functions:
         copied = onnx.inliner.inline_local_functions(copied)
-    at: dict[str, Served] = {}
+    at: dict[str, Implementation] = {}
     for node in (place.node for place in places(copied.graph) if place.node.domain == plugin_node.DOMAIN):
         number = attribute(node, _NUMBER)
         assert number is not None
-        one = served[number.i]
+        one = implementations[number.i]
         node.attribute.remove(number)
         node.name = _unused(one.place.label, at)
         at[node.name] = one
@@ -348,7 +420,7 @@ def ready(model: onnx.ModelProto, served: Sequence[Served]) -> tuple[onnx.ModelP
 
 def _as_standard(node: onnx.NodeProto) -> None:
     node.domain = ""
-    # One by one: anew, an If's branches would be other graphs than those whose nodes are at hand.
+    # One by one: rebuilt, an If's branches would be other graphs than those whose nodes are at hand.
     for found in [one for one in node.attribute if one.name in RESERVED]:
         node.attribute.remove(found)
 
@@ -356,8 +428,10 @@ def _as_standard(node: onnx.NodeProto) -> None:
 _NUMBER = "pluginkit_import_number"
 
 
-def _in_order(served: Sequence[Served], inside: set[str]) -> list[str]:
-    return list(dict.fromkeys(one.place.path[0] for one in served if one.place.path and one.place.path[0] in inside))
+def _in_order(implementations: Sequence[Implementation], inside: set[str]) -> list[str]:
+    return list(
+        dict.fromkeys(one.place.path[0] for one in implementations if one.place.path and one.place.path[0] in inside)
+    )
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
@@ -365,7 +439,9 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
     return next(one for one in names if one not in taken)
 
 
-def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str, Array], timeout: float) -> Expected:
+def _expected(
+    model: onnx.ModelProto, plugins: Sequence[Implementation], feeds: dict[str, Array], timeout: float
+) -> Expected:
     projects = {
         key: (one.member.folder, one.member.manifest)
         for key, one in hosting.identities(plugins).items()
@@ -377,7 +453,7 @@ def _expected(model: onnx.ModelProto, plugins: Sequence[Served], feeds: dict[str
     return found
 
 
-def _compared(got: Mapping[str, Array], expected: Expected, plugins: Sequence[Served]) -> RunOutcome:
+def _compared(got: Mapping[str, Array], expected: Expected, plugins: Sequence[Implementation]) -> RunOutcome:
     result = compare(
         {name: narrow(value) for name, value in got.items()},
         {name: wide(value) for name, value in expected.outputs.items()},
@@ -403,7 +479,7 @@ def wide(value: Array) -> Array:
     return value.astype(np.float64 if value.dtype.kind == "f" else np.int64)
 
 
-def tolerance(plugins: Sequence[Served], expected: Expected) -> Tolerance:
+def tolerance(plugins: Sequence[Implementation], expected: Expected) -> Tolerance:
     """The sum of what the plugins may be off by, and of what other implementations are off by anyhow."""
     rtol, atol = RTOL, ATOL + sum(expected.steps.values())
     half = any(value.dtype == np.float16 for value in expected.outputs.values())

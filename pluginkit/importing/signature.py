@@ -10,17 +10,11 @@ from onnx import TensorProto
 from pluginkit import shapes
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
-from pluginkit.importing.model import dims
+from pluginkit.importing.onnx_graph import dims
 from pluginkit.manifest import REST, Manifest, Tensor
 
 ELEMENTS = {
-    TensorProto.FLOAT: DType.FLOAT32,
-    TensorProto.FLOAT16: DType.FLOAT16,
-    TensorProto.BFLOAT16: DType.BFLOAT16,
-    TensorProto.INT8: DType.INT8,
-    TensorProto.FLOAT8E4M3FN: DType.FLOAT8,
-    TensorProto.INT32: DType.INT32,
-    TensorProto.INT64: DType.INT64,
+    **{kind.onnx: kind for kind in DType},
     # NVIDIA's parser makes float32 of it, with a warning.
     TensorProto.DOUBLE: DType.FLOAT32,
 }

@@ -78,7 +78,7 @@ constexpr inline int32_t EnumMax<DataType>() noexcept
 #endif
 }
 
-//! A shape: at most MAX_DIMS extents. -1 is an extent that is not known yet; nbDims -1 is no shape.
+//! A shape: at most MAX_DIMS extents. -1 is an extent that is not known yet; nbDims -1 is not a shape.
 #if PLUGINKIT_TRT_LAYOUT == 8
 #define PLUGINKIT_DIMS Dims32
 #else

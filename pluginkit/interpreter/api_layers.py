@@ -14,7 +14,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import walker
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 
 def compute(step: api.Step, values: Sequence[Array]) -> Array:

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from pluginkit.errors import CheckFailed
+from pluginkit.interpreter import api_types
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Dims, NetworkProfile
+from pluginkit.network.networks import Dims, NetworkProfile
 
 POINTS = ("min", "opt", "max")
 
@@ -54,6 +55,7 @@ def check(network: api.ApiNetwork) -> None:
     graph.check_nesting()
     graph.check_branches()
     graph.check_outputs()
+    api_types.check(network)
     for profile in network.profiles:
         for point in range(len(POINTS)):
             _check_lengths(network, profile, point)
@@ -179,7 +181,7 @@ class _Dependencies:
         if step.kind == "LAST_VALUE":
             if not isinstance(state, api.Recurrence) or state.loop != step.loop:
                 raise CheckFailed(
-                    f"LAST_VALUE {step.out!r} is of {step.x!r}, which is no recurrence of loop {step.loop!r}",
+                    f"LAST_VALUE {step.out!r} is of {step.x!r}, which is not a recurrence of loop {step.loop!r}",
                     hint="Make it the state of an IRecurrenceLayer of the same loop, or concatenate it.",
                 )
         elif not step.length:
@@ -195,7 +197,7 @@ class _Dependencies:
         step = self._by_out[name]
         if not isinstance(step, SHAPE_LAYERS) or (isinstance(step, api.NetworkInput) and len(step.dims) > 1):
             raise CheckFailed(
-                f"{what} is computed from {name!r}, of {type(step).__name__}, which is no shape tensor",
+                f"{what} is computed from {name!r}, of {type(step).__name__}, which is not a shape tensor",
                 hint="Compute it from constants, shapes and shape inputs: a builder must know it before anything runs.",
             )
         for other in () if isinstance(step, api.ShapeLayer) else self._reads(name):
@@ -242,7 +244,7 @@ class _Dependencies:
         for name in self._network.outputs:
             if self._scopes[name]:
                 raise CheckFailed(
-                    f"network output {name!r} is inside of {', '.join(map(repr, sorted(self._scopes[name])))}",
+                    f"network output {name!r} is inside {', '.join(map(repr, sorted(self._scopes[name])))}",
                     hint="A value leaves a loop by ILoopOutputLayer, a conditional by IIfConditionalOutputLayer.",
                 )
 

@@ -17,19 +17,22 @@ from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import api_layers, walker
 from pluginkit.interpreter.api_structure import reads
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 POISON = {"f": np.nan, "V": np.nan, "i": -77, "u": 77, "b": True}
 """By kind of type (V is bfloat16's): what stands where a concatenation is longer than there are trips."""
 
 
-def run(network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) -> dict[str, Array]:
+def run(
+    network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array], not_taken: walker.Call | None = None
+) -> dict[str, Array]:
     """Runs a network.
 
     Args:
         network: its plugin nodes are asked for by name; probes are identities.
         call: what a plugin node does.
         feeds: network input -> array.
+        not_taken: what a plugin node does in a branch that is not taken; None: such branches do not run.
 
     Returns:
         Network output -> array. Behind the last trip of a longer concatenation stands `POISON`.
@@ -38,7 +41,7 @@ def run(network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) 
         CheckFailed: a concatenation is shorter than there are trips, an iterator goes past its end, a
             state changes its shape, or branches differ.
     """
-    graph = _Graph(network, call, feeds)
+    graph = _Graph(network, walker.PluginCalls(call, not_taken), feeds)
     with np.errstate(all="ignore"):
         return {name: graph.value(name, _Scope()) for name in network.outputs}
 
@@ -55,7 +58,7 @@ class _Scope:
 
 
 class _Graph:
-    def __init__(self, network: api.ApiNetwork, call: walker.Call, feeds: Mapping[str, Array]) -> None:
+    def __init__(self, network: api.ApiNetwork, call: walker.PluginCalls, feeds: Mapping[str, Array]) -> None:
         self._feeds = feeds
         self._call = call
         self._by_out: dict[str, api.Step] = {}
@@ -101,9 +104,9 @@ class _Graph:
         if isinstance(step, api.PluginLayer):
             values = [self.value(name, scope) for name in step.inputs]
             return values if api.is_probe(step.node) else self._call(step.node, values)
-        return [self._one(step, scope)]
+        return [self._output(step, scope)]
 
-    def _one(self, step: api.Step, scope: _Scope) -> Array:
+    def _output(self, step: api.Step, scope: _Scope) -> Array:
         if isinstance(step, api.NetworkInput):
             found = np.asarray(self._feeds[step.out])
         elif isinstance(step, api.LoopOutput):
@@ -151,7 +154,22 @@ class _Graph:
         taken, other = (step.then, step.otherwise) if flag else (step.otherwise, step.then)
         value = self.value(taken, scope)
         self._eager(other, step.conditional, scope)
+        if self._call.not_taken:
+            self._run_not_taken(other, scope)
         return value
+
+    def _run_not_taken(self, name: str, scope: _Scope) -> None:
+        """Computes a branch that isn't taken; nothing is kept of it."""
+        kept: list[tuple[_Scope, dict[str, Array]]] = []
+        one: _Scope | None = scope
+        while one is not None:
+            kept.append((one, dict(one.values)))
+            one = one.outer
+        with self._call.in_branch_not_taken():
+            self.value(name, scope)
+        for one, values in kept:
+            one.values.clear()
+            one.values.update(values)
 
     def _eager(self, name: str, conditional: str, scope: _Scope) -> None:
         """Compute what a branch that isn't taken needs from before its input layers."""

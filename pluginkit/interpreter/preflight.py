@@ -12,7 +12,7 @@ import onnx
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import walker
-from pluginkit.network.model import Array, Dims, Network, NetworkProfile, PluginCall, Range
+from pluginkit.network.networks import Array, Dims, Network, NetworkProfile, PluginCall, Range
 
 Identity = tuple[str, str, str]
 """A creator's name, version and namespace."""
@@ -47,7 +47,7 @@ def check(network: Network, identity: Identity) -> None:
                 _check_range(where, declared, given)
             elif -1 in declared:
                 raise CheckFailed(
-                    f"{where}: it has open dimensions, {list(declared)}, and the profile no shapes for it"
+                    f"{where}: it has dynamic dimensions, {list(declared)}, and the profile no shapes for it"
                 )
 
 

@@ -13,7 +13,7 @@ from onnx.reference.op_run import OpRun
 from pluginkit.dtypes import QUANTIZED
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import MAX_DIMS
-from pluginkit.network.model import Array, Dims
+from pluginkit.network.networks import Array, Dims
 
 
 @dataclass(frozen=True)

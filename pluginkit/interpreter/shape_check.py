@@ -18,7 +18,7 @@ from onnx.reference.ops.op_if import If as OnnxIf
 from pluginkit.errors import CheckFailed, PluginkitError
 from pluginkit.host import BuiltPlugin
 from pluginkit.interpreter import scan, walker
-from pluginkit.network.model import Array, Dims, Network, NetworkProfile
+from pluginkit.network.networks import Array, Dims, Network, NetworkProfile
 
 POINTS = ("min", "opt", "max")
 

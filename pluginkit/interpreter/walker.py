@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_if import If as OnnxIf
 
 from pluginkit.dtypes import QUANTIZED, DType
+from pluginkit.errors import PluginkitError
+from pluginkit.host.errors import Finding
 from pluginkit.interpreter.scan import Scan
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 Call = Callable[[str, Sequence[Array]], Sequence[Array]]
 """What a plugin node does: (the node's name, its inputs) -> its outputs."""
@@ -28,7 +32,9 @@ NodeCall = Callable[[onnx.NodeProto, Sequence[Array]], Sequence[Array]]
 """The same by the node itself."""
 
 
-def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Array]) -> dict[str, Array]:
+def run(
+    model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Array], not_taken: Call | None = None
+) -> dict[str, Array]:
     """Runs a model.
 
     Args:
@@ -36,13 +42,19 @@ def run(model: onnx.ModelProto, op_type: str, call: Call, feeds: Mapping[str, Ar
         op_type: the plugin's name.
         call: what such a node does.
         feeds: graph input -> array.
+        not_taken: what such a node does in a branch that is not taken; None: such branches do not run.
 
     Returns:
         Graph output -> array.
     """
+    calls = PluginCalls(call, not_taken)
     domains = {node.domain for node in nodes(model.graph) if node.op_type == op_type}
     return run_nodes(
-        model, [(domain, op_type) for domain in domains], lambda node, inputs: call(node.name, inputs), feeds
+        model,
+        [(domain, op_type) for domain in domains],
+        lambda node, inputs: calls(node.name, inputs),
+        feeds,
+        [both_branches(calls)] if not_taken else [],
     )
 
 
@@ -67,6 +79,45 @@ def run_nodes(
         outputs = evaluator.run(None, dict(feeds))
     names = [output.name for output in model.graph.output]
     return dict(zip(names, outputs, strict=True))
+
+
+class PluginCalls:
+    """What a plugin node does, in the branches that are taken and in the others."""
+
+    def __init__(self, call: Call, not_taken: Call | None) -> None:
+        self._call = call
+        self.not_taken = not_taken
+
+    def __call__(self, node: str, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Does what the node does, where it is."""
+        return self._call(node, inputs)
+
+    @contextmanager
+    def in_branch_not_taken(self) -> Iterator[None]:
+        """What is run within is in such a branch. Only what the plugin does wrong there counts: other operators'
+        errors, and shapes that the plugin would not be given, end the branch silently."""
+        before = self._call
+        self._call = self.not_taken or before
+        try:
+            yield
+        except Finding:
+            raise
+        except (PluginkitError, ValueError, TypeError, IndexError, RuntimeError):
+            return
+        finally:
+            self._call = before
+
+
+def both_branches(calls: PluginCalls) -> type[OpRun]:
+    """ONNX's If, which runs the branch that is not taken as well."""
+
+    def run(self: OpRun, cond: Array, context: Mapping[str, Array] | None = None, **more: Any) -> tuple[Array, ...]:
+        found: tuple[Array, ...] = OnnxIf._run(self, cond, context=context, **more)
+        with calls.in_branch_not_taken():
+            OnnxIf._run(self, np.logical_not(cond), context=context, **more)
+        return found
+
+    return type("If", (OnnxIf,), {"op_domain": "", "_run": run})
 
 
 def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:

@@ -11,17 +11,23 @@ from pluginkit.elf import Elf
 from pluginkit.library.build_record import BuildRecord
 from pluginkit.library.gpu_code import GpuCodes
 from pluginkit.library.linkage import Linkage
+from pluginkit.library.origin import TENSORRT, BuiltFor, Registration, built_for, registration
 from pluginkit.library.problem import Problem
+from pluginkit.library.stand_ins import DRIVER, NVIDIA, OF_TENSORRT
 
 SHOWN = 4
 """How many names of a long list are shown; --json has all."""
 _ENTRY = "Put PLUGINKIT_PLUGINS(...) of <pluginkit/entry.h> into one source file."
-_HOSTS = re.compile(r"libnvinfer\w*\.so|libtensorrt_rtx\.so|libnvonnxparser\.so")
+_LOADED = "Nothing where a program loads it so. For loadLibrary it exports getCreators and setLoggerFinder."
 _STANDARD = re.compile(r"_Z(GV|T[VIST]|[ZNKV])*(S[a-z]|9__gnu_cxx)|_Zn[wa]mPv$|_Zd[la]PvS_$")
 """Names of the standard library, its placement new and delete included."""
 _STANDARD_INSIDE = " The C++ standard library is linked in from its archive: hide that by -Wl,--exclude-libs,ALL."
-INIT_FUNCTION = re.compile(r"init\w*Plugins")
-"""What pluginkit's libraries and NVIDIA's call what registers their creators."""
+_WITHOUT_CUDA = (
+    ": what calls it runs only where it is; pluginkit's host has a stand-in, which answers that there is no GPU."
+)
+_AGAIN = (
+    " For another major version it is to be compiled again: the V2 classes and the registry of 8, 10 and 11 differ."
+)
 _RUNTIMES = re.compile(r"libcudart\.so|libcublas\w*\.so|libcudnn\w*\.so")
 
 
@@ -32,12 +38,13 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
     missing = [] if gives & names else [layouts.LAYOUTS[0].creators_by]
     if "setLoggerFinder" not in names:
         missing.append("setLoggerFinder")
+    how = registration(facts)
     if missing:
-        init = sorted(name for name in names if INIT_FUNCTION.fullmatch(name))
         text = f"It does not export {' and '.join(missing)}: IPluginRegistry::loadLibrary takes it in no TensorRT."
-        if init:
-            text += f" A program can call {_some(init)}, which registers its creators."
-        yield Problem("error", text, _ENTRY, "B3")
+        if how is None:
+            yield Problem("error", text, _ENTRY, "B3")
+        else:
+            yield Problem("warning", f"{text} {_registers(how, built_for(facts))}", _LOADED, "B3")
     # libstdc++ has this function once: whoever exports it has its archive inside, whatever flags its own code has.
     inside = _STANDARD_INSIDE if "__cxa_throw" in names else ""
     # What is instantiated of the standard library is the same in all that are compiled alike.
@@ -64,21 +71,18 @@ def of_exports(facts: Elf) -> Iterator[Problem]:
 def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
     """Libraries that are missing, too old or of the wrong kind; symbols that are nowhere defined (rules B1, B2, B12,
     B20, B21)."""
+    linked = built_for(facts)
     for one in linkage.needed:
-        if one.path is None:
+        if one.path is None and not TENSORRT.fullmatch(one.name):
+            cuda = NVIDIA.fullmatch(one.name) is not None
             yield Problem(
-                "error",
-                f"It needs {one.name}, which is not found here.",
+                "warning" if cuda else "error",
+                f"It needs {one.name}, which is not found here{_WITHOUT_CUDA if cuda else '.'}",
                 "Install it, or put it on LD_LIBRARY_PATH.",
                 "B12",
             )
-        if _HOSTS.match(one.name):
-            yield Problem(
-                "warning",
-                f"It is linked against {one.name}: only hosts of that very library can load it.",
-                "Link no library of TensorRT: PLUGINKIT_PLUGINS needs none.",
-                "B2",
-            )
+        if linked and one.name == linked.library:
+            yield _of_tensorrt(linked, here=one.path is not None)
         elif _RUNTIMES.match(one.name):
             yield Problem(
                 "warning",
@@ -93,12 +97,14 @@ def of_linkage(path: Path, facts: Elf, linkage: Linkage) -> Iterator[Problem]:
             "Build it on the oldest system that it is to run on.",
             "B12",
         )
-    if linkage.unresolved:
+    # Of what registers itself B3 says what it needs.
+    own = () if registration(facts) is None else OF_TENSORRT
+    unresolved = tuple(name for name in linkage.unresolved if name not in own)
+    if unresolved:
         yield Problem(
             "error",
-            f"{len(linkage.unresolved)} undefined symbols are in no library that it names: "
-            f"{_some(linkage.unresolved)}.",
-            _for_symbols(linkage.unresolved),
+            f"{len(unresolved)} undefined symbols are in no library that it names: {_some(unresolved)}.",
+            _for_symbols(unresolved),
             "B1",
         )
     for folder in facts.runpath:
@@ -164,9 +170,36 @@ def of_manifest(path: Path, record: BuildRecord | None, target: str, codes: GpuC
             yield Problem("error", f"{record.path.name} promises code for {text}, which is not in it.", again)
 
 
+def _registers(how: Registration, linked: BuiltFor | None) -> str:
+    """How a program gets the creators of a library that registers them."""
+    functions = f"calls {_some(how.init_functions)} of it, which registers its creators"
+    if not how.on_loading:
+        return f"A program {functions}."
+    library = linked.library if linked else "libnvinfer"
+    then = f", and {functions}" if how.init_functions else ""
+    return (
+        f"It calls getPluginRegistry: a program opens it (dlopen, ctypes.CDLL, LD_PRELOAD) with {library} there{then}; "
+        "opening it registers what its static objects register."
+    )
+
+
+def _of_tensorrt(linked: BuiltFor, *, here: bool) -> Problem:
+    absent = "" if here else f" {linked.library} is not on this machine: pluginkit's host has a stand-in for it."
+    again = _AGAIN if linked.layout and not linked.rtx else ""
+    return Problem(
+        "warning",
+        f"It is linked against {linked.library}, so it was built for {linked.name}: only a process with that very "
+        f"library can use it.{absent}",
+        f"Link no library of TensorRT: PLUGINKIT_PLUGINS needs none.{again}",
+        "B2",
+    )
+
+
 def _for_symbols(names: tuple[str, ...]) -> str:
-    if {"getPluginRegistry", "getLogger"} & set(names):
+    if OF_TENSORRT & set(names):
         return "They are libnvinfer's: use PLUGINKIT_PLUGINS instead of REGISTER_TENSORRT_PLUGIN."
+    if all(re.match(r"cu[A-Z]", name) for name in names):
+        return f"They are those of CUDA's driver: link it (-lcuda), so that {DRIVER} is loaded with it."
     if any(re.match(r"cu(da|blas|dnn|[A-Z])", name) for name in names):
         return "They are CUDA's: link its runtime statically, or the library that has them."
     return "Link what has them: -Wl,--no-undefined shows at build what is missing."

@@ -97,7 +97,7 @@ def inspect(path: Path) -> Inspection:
     """Look at a library without loading it.
 
     Raises:
-        UsageError: no such file, it cannot be read, or it is no shared library that this machine could load.
+        UsageError: no such file, it cannot be read, or it is not a shared library that this machine could load.
     """
     facts = elf.read(path)
     data = path.read_bytes()

@@ -41,7 +41,7 @@ class Linkage:
 
 def resolve(library: Path, facts: Elf) -> Linkage:
     """Look for what a library needs, as the loader does (ld.so(8)), without loading anything."""
-    needed = tuple(NeededLibrary(name, _find(name, library, facts.runpath)) for name in facts.needed)
+    needed = tuple(NeededLibrary(name, find_for(name, library, facts.runpath)) for name in facts.needed)
     too_old = [
         (one.name, version)
         for one in needed
@@ -53,10 +53,11 @@ def resolve(library: Path, facts: Elf) -> Linkage:
 
 def find(name: str) -> Path | None:
     """Where the loader finds a library that is in no folder of a library's own; None if it doesn't."""
-    return _find(name, Path(sys.executable), ())
+    return find_for(name, Path(sys.executable), ())
 
 
-def _find(name: str, library: Path, runpath: tuple[str, ...]) -> Path | None:
+def find_for(name: str, library: Path, runpath: tuple[str, ...]) -> Path | None:
+    """Where the loader finds what a library with that DT_RUNPATH needs; None if it doesn't."""
     if "/" in name:
         return Path(name) if Path(name).is_file() else None
     for folder in _folders(library, runpath):
@@ -121,5 +122,5 @@ def _unresolved(undefined: tuple[ElfSymbol, ...], needed: tuple[NeededLibrary, .
         except UsageError:
             return []
         open_names -= {symbol.name for symbol in facts.exports}
-        left += [_find(name, path, facts.runpath) for name in facts.needed]
+        left += [find_for(name, path, facts.runpath) for name in facts.needed]
     return sorted(open_names)

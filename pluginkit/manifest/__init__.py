@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pluginkit.manifest.fields import Attribute
-from pluginkit.manifest.model import FILE_NAME, Manifest
+from pluginkit.manifest.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.open_ranks import REST
 from pluginkit.manifest.signature import (
     MAX_DIMS,

@@ -35,7 +35,7 @@ def _shape(where: str, shape: BenchShape, manifest: ManifestModel) -> list[str]:
         elif problem := value_problem(fields[name], value):
             found.append(f"{where}: the field '{name}' {problem}")
     precisions = [kind.value for kind in manifest.precisions()]
-    return found + [f"{where}: '{p}' is no precision of this plugin" for p in shape.allowed if p not in precisions]
+    return found + [f"{where}: '{p}' is not a precision of this plugin" for p in shape.allowed if p not in precisions]
 
 
 def _others(shape: BenchShape, known: Sequence[str]) -> list[str]:
@@ -50,13 +50,13 @@ def _baseline(where: str, text: str, manifest: ManifestModel) -> list[str]:
     try:
         tree: Any = ast.parse(expression(text), mode="eval")
     except SyntaxError as error:
-        return [f"{where}: '{expression(text)}' is no Python expression: {error.msg}"]
+        return [f"{where}: '{expression(text)}' is not a Python expression: {error.msg}"]
     known = {"torch", *(tensor.name for tensor in manifest.inputs), *(field.name for field in manifest.fields)}
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     builtin = {"int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum"}
     return [
-        f"{where}: '{name}' is no input and no field; known: {', '.join(sorted(known))}"
+        f"{where}: '{name}' is neither an input nor a field; known: {', '.join(sorted(known))}"
         for name in sorted(used - known - bound - builtin)
     ]

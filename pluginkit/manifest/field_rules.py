@@ -42,7 +42,7 @@ def symbol_problems(manifest: ManifestModel) -> list[str]:
             continue
         where = f"the field '{field.name}'"
         if field.symbol not in known:
-            found.append(f"{where} has a length that is no dimension: {unknown('symbol', field.symbol, known)}")
+            found.append(f"{where} has a length that is not a dimension: {unknown('symbol', field.symbol, known)}")
             continue
         sizes = {size for profile in manifest.profiles for size in profile.symbols[field.symbol]}
         if len(sizes) > 1:
@@ -105,9 +105,9 @@ def _element(field: Attribute, key: str, value: float | str) -> Iterator[str]:
         elif not field.bounds[0] <= len(value.encode()) <= field.bounds[1]:
             yield f"has a string of {len(value.encode())} bytes in {key}: {field.bounds[0]} to {field.bounds[1]} fit"
     elif isinstance(value, str):
-        yield f"is {kind.value}, and {key} is no number ({shown(value)})"
+        yield f"is {kind.value}, and {key} is not a number ({shown(value)})"
     elif kind.is_integer and isinstance(value, float):
-        yield f"is {kind.value}, and {key} is no whole number ({value})"
+        yield f"is {kind.value}, and {key} is not a whole number ({value})"
     elif key not in ("min", "max") and math.isfinite(value) and not kind.holds(value):
         yield f"is {kind.value}, and {key} is out of its range ({value})"
 
@@ -141,7 +141,7 @@ def _value(field: Attribute, value: Value, what: str) -> Iterator[str]:
         if _outside(field, one):
             yield f"has {a} outside of min and max ({one})"
         elif field.choices and one not in field.choices:
-            yield f"has {a} that is none of its choices ({one})"
+            yield f"has {a} that is not one of its choices ({one})"
 
 
 def _outside(field: Attribute, value: Value) -> bool:

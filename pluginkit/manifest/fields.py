@@ -116,7 +116,7 @@ class Attribute(BaseModel):
 
     @property
     def symbol(self) -> str | None:
-        """The dimension that has as many elements; None where the length is no symbol."""
+        """The dimension that has as many elements; None where the length is not a symbol."""
         return self.length if isinstance(self.length, str) else None
 
     @property

@@ -85,7 +85,7 @@ def toml(value: object) -> str:
 
 def _keys(item: dict[str, Any], root: type[BaseModel]) -> list[str]:
     """The keys of the table in which an unknown one stands."""
-    return list(_table(item["loc"][:-1], root).model_fields)
+    return [field.alias or name for name, field in _table(item["loc"][:-1], root).model_fields.items()]
 
 
 def _close_key(item: dict[str, Any], root: type[BaseModel]) -> str:
@@ -95,7 +95,7 @@ def _close_key(item: dict[str, Any], root: type[BaseModel]) -> str:
 def _table(loc: Sequence[str | int], table: type[BaseModel]) -> type[BaseModel]:
     """The model of the table that stands at a place of the one with the model `table`."""
     for part in loc:
-        # Other parts are positions in a list, and keys that a person has chosen.
+        # Other parts are positions in a list, and keys that the user has chosen.
         if isinstance(part, str) and part in table.model_fields:
             table = next(_models(table.model_fields[part].annotation), table)
     return table

@@ -21,7 +21,7 @@ _STATIC = tuple(name for name, base in BASES.items() if not base.dynamic_shapes)
 
 
 class RankError(Exception):
-    """A signature of any rank that can't be; a sentence for a person."""
+    """A signature of any rank that can't be; a sentence for the user."""
 
 
 def expand(content: dict[str, Any]) -> list[dict[str, Any]]:

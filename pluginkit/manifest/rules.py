@@ -117,7 +117,7 @@ def _typing(manifest: ManifestModel) -> list[str]:
         return ["no input is of type float32, float16, bfloat16, int8 or float8: there would be nothing to test"]
     available = set(manifest.precisions())
     found = [
-        f"{tensor.name}.types: {kind.value} is no input's type, so no precision would ever choose it"
+        f"{tensor.name}.types: {kind.value} is not an input's type, so no precision would ever choose it"
         for tensor in manifest.outputs
         for kind in tensor.types
         if kind in PRECISIONS and kind not in available

@@ -13,7 +13,7 @@ from pluginkit import bases, shapes
 from pluginkit.dtypes import PRECISIONS, REFUSED, DType
 from pluginkit.errors import UsageError
 from pluginkit.formats import DLA_ONLY, Format
-from pluginkit.layouts import LayoutNumber
+from pluginkit.layouts import BEFORE_V3, DEFAULT_TARGETS, Layout, LayoutNumber, TargetName
 from pluginkit.manifest import bench_section, open_ranks
 from pluginkit.manifest.fields import Attribute
 from pluginkit.manifest.mistakes import toml, unknown
@@ -43,9 +43,15 @@ def _type(value: object) -> object:
 
 
 def _base(value: object) -> object:
-    if isinstance(value, str) and value not in bases.BASES:
-        raise ValueError(unknown("base", value, list(bases.BASES)))
-    return value
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"must be one base, or {bases.written(bases.BOTH)} (got {toml(value)})")
+    for name in names:
+        if name not in bases.BASES:
+            raise ValueError(unknown("base", name, list(bases.BASES)))
+    if len(names) > 1 and sorted(names) != sorted(bases.BOTH):
+        raise ValueError(f"must be one base, or {bases.written(bases.BOTH)} (got {toml(names)})")
+    return tuple(name for name in bases.BASES if name in names)
 
 
 def _format(value: object) -> object:
@@ -107,15 +113,33 @@ class _SectionModel(BaseModel):
 class Plugin(_SectionModel):
     """What TensorRT finds the plugin by, and which interface it is written against.
 
-    `workspace` is an expression as an output's dimension is: the bytes of scratch memory that a run needs.
+    Attributes:
+        interfaces: one base; or two, of which each TensorRT takes the last that it has.
+        workspace: an expression as an output's dimension is: the bytes of scratch memory that a run needs.
     """
 
     name: str
     version: str = "1"
     namespace: str = ""
-    base: Annotated[bases.Name, BeforeValidator(_base)] = "dynamic"
+    interfaces: Annotated[tuple[bases.Name, ...], BeforeValidator(_base)] = Field(("dynamic",), alias="base")
     description: str = ""
     workspace: Annotated[str, BeforeValidator(_workspace)] | None = None
+
+    @property
+    def base(self) -> bases.Name:
+        """The interface with TensorRT 10 and later, and TensorRT-RTX."""
+        return self.interfaces[-1]
+
+    def base_in(self, layout: Layout) -> bases.Name | None:
+        """The interface in a layout; None where that has none of them."""
+        fits = [name for name in self.interfaces if layout.has_v3 or bases.BASES[name].generation == "v2"]
+        return fits[-1] if fits else None
+
+    @property
+    def shown(self) -> str:
+        """Its interfaces, for people."""
+        *before, last = (bases.BASES[name].interface for name in self.interfaces)
+        return f"{last}, and with TensorRT {BEFORE_V3.number} an {before[0]}" if before else last
 
 
 class Tensor(_SectionModel):
@@ -268,6 +292,16 @@ class BuildSection(_SectionModel):
     layouts: tuple[LayoutNumber, ...] = ()
 
 
+class TargetsSection(_SectionModel):
+    """Which TensorRT the plugin is for.
+
+    Attributes:
+        tensorrt: of `layouts.TARGETS`; a command's `--for` goes before it.
+    """
+
+    tensorrt: tuple[TargetName, ...] = Field(DEFAULT_TARGETS, min_length=1)
+
+
 class ManifestModel(_SectionModel):
     """The content of a `pluginkit.toml`, each part valid by itself. One that keeps all rules is a `Manifest`."""
 
@@ -279,6 +313,7 @@ class ManifestModel(_SectionModel):
     tolerances: Tolerances = Tolerances()
     test: Test = Test()
     build: BuildSection = BuildSection()
+    targets: TargetsSection = TargetsSection()
     library: LibrarySection | None = None
     bench: bench_section.BenchSection = bench_section.BenchSection()
     tuning: TuningSection = TuningSection()
@@ -296,6 +331,19 @@ class ManifestModel(_SectionModel):
             one._written = {table["name"]: tuple(str(dim) for dim in table["shape"]) for table in tables}
         self._others = tuple(others)
         return self
+
+    def for_targets(self, names: Sequence[TargetName]) -> Self:
+        """The plugin for other TensorRTs than pluginkit.toml says; itself where none is named."""
+        return self.model_copy(update={"targets": TargetsSection(tensorrt=tuple(names))}) if names else self
+
+    def in_layout(self, layout: Layout) -> Self:
+        """The plugin as it is in a layout: with the interface that it has there."""
+        base = self.plugin.base_in(layout)
+        if base is None or self.plugin.interfaces == (base,):
+            return self
+        found = self.model_copy(update={"plugin": self.plugin.model_copy(update={"interfaces": (base,)})})
+        found._others = tuple(one.in_layout(layout) for one in self._others)
+        return found
 
     @property
     def is_open(self) -> bool:
@@ -365,7 +413,7 @@ class ManifestModel(_SectionModel):
         return tuple(tensor for tensor in self.inputs if tensor.is_shape_input)
 
     def execution_inputs(self) -> tuple[Tensor, ...]:
-        """The inputs that every method but getOutputShapes knows alone: all that are no shape inputs."""
+        """The inputs that every method but getOutputShapes knows alone: all that are not shape inputs."""
         return tuple(tensor for tensor in self.inputs if not tensor.is_shape_input)
 
     def value_symbols(self) -> frozenset[str]:

@@ -32,11 +32,12 @@ def problems(manifest: ManifestModel) -> Iterator[str]:
 def lacking(manifest: ManifestModel, layout: Layout) -> Iterator[str]:
     """What a plugin needs that TensorRT of a layout lacks, a sentence each: its interface, or a type in each row.
 
-    A type that only some rows have is no obstacle: a TensorRT without it never offers it.
+    A type that only some rows have is not an obstacle: a TensorRT without it never offers it.
     """
     where = f"{manifest.plugin.name}: TensorRT {layout.number} has no"
-    if not layout.has_v3 and bases.BASES[manifest.plugin.base].generation == "v3":
-        yield f'{where} IPluginV3 (base = "{manifest.plugin.base}")'
+    if manifest.plugin.base_in(layout) is None:
+        both = bases.written(bases.BOTH)
+        yield f'{where} IPluginV3 (base = "{manifest.plugin.base}"); a layer can be both: base = {both}'
     tensors = (*manifest.inputs, *manifest.outputs)
     rows = {row: [(one, manifest.type_of(one, row)) for one in tensors] for row in manifest.precisions()}
     missing = {row: [pair for pair in pairs if pair[1] in layout.lacks] for row, pairs in rows.items()}
@@ -109,12 +110,12 @@ def undeclared(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[in
     return [tuple(form.code for form in row) for row in dict.fromkeys(rows) if row not in declared]
 
 
-def undeclared_types(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[int, DType]]:
-    """For each tensor, inputs first, the types that the manifest lacks for it; none as of `undeclared`."""
+def declared_types(manifest: ManifestModel, kinds: Sequence[DType]) -> list[tuple[DType, ...]]:
+    """The rows of types, inputs first, that the manifest has; none as of `undeclared`."""
     tensors = (*manifest.execution_inputs(), *manifest.outputs)
     if len(tensors) != len(kinds):
         return []
-    return [(pos, kind) for pos, tensor in enumerate(tensors) for kind in DType if kind not in tensor.types]
+    return [tuple(manifest.type_of(tensor, row) for tensor in tensors) for row in manifest.precisions()]
 
 
 def _fits(tensor: Tensor, kind: DType, form: Format) -> bool:

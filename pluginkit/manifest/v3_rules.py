@@ -46,6 +46,10 @@ def problems(manifest: ManifestModel) -> list[str]:
     ]
 
 
+def _named(manifest: ManifestModel) -> str:
+    return " and ".join(manifest.plugin.interfaces)
+
+
 def _is_expression(dim: str) -> bool:
     try:
         shapes.parse(dim)
@@ -111,8 +115,8 @@ def _inputs(manifest: ManifestModel) -> Iterator[str]:
 def _shape_input(manifest: ManifestModel, tensor: Tensor) -> Iterator[str]:
     """What is wrong with a shape input by itself."""
     where, values = f"{tensor.name}.values", tensor.values or ()
-    if manifest.plugin.base != "v3":
-        yield f"{where}: only base v3 has shape inputs ({SHAPE_INPUTS}); this plugin is of base {manifest.plugin.base}"
+    if manifest.plugin.interfaces != ("v3",):
+        yield f"{where}: only base v3 has shape inputs ({SHAPE_INPUTS}); this plugin is of base {_named(manifest)}"
     if tensor.types not in _INTEGERS:
         shown = ", ".join(kind.value for kind in tensor.types)
         yield f'{tensor.name}.types: a shape input is ["int32"] or ["int64"] ({SHAPE_TENSORS}); this is [{shown}]'
@@ -137,7 +141,7 @@ def _shape_input(manifest: ManifestModel, tensor: Tensor) -> Iterator[str]:
 
 
 def _elements(manifest: ManifestModel) -> Iterator[str]:
-    """Which elements of shape inputs are no symbols or numbers."""
+    """Which elements of shape inputs are not symbols or numbers."""
     for tensor in manifest.inputs:
         for value in tensor.values or ():
             expr = shapes.parse(value) if _is_expression(value) else None
@@ -195,8 +199,8 @@ def _size_tensor(manifest: ManifestModel, tensor: Tensor) -> Iterator[str]:
             yield f"{tensor.name}.opt: only a size tensor has one: write its upper bound too ({SIZES})"
         return
     where = f"{tensor.name}.upper"
-    if manifest.plugin.base != "v3":
-        yield f"{where}: only base v3 has size tensors ({SIZES}); this plugin is of base {manifest.plugin.base}"
+    if manifest.plugin.interfaces != ("v3",):
+        yield f"{where}: only base v3 has size tensors ({SIZES}); this plugin is of base {_named(manifest)}"
     if tensor.types != (DType.INT32,):
         shown = ", ".join(kind.value for kind in tensor.types)
         yield f'{tensor.name}.types: a size tensor is ["int32"] ({SIZE_TYPES}); this is [{shown}]'
@@ -231,7 +235,7 @@ def _sized(manifest: ManifestModel) -> Iterator[str]:
                     f"({OPERATIONS})"
                 )
         if DType.INT8 in tensor.types and len(tensor.shape) > 1 and tensor.shape[1] in sizes:
-            yield f"{tensor.name}.shape: in INT8 the second dimension, the channels, is no size tensor ({CHANNELS})"
+            yield f"{tensor.name}.shape: in INT8 the second dimension, the channels, is not a size tensor ({CHANNELS})"
         if manifest.is_sized(tensor) and tensor.formats != (Format.LINEAR,):
             yield f"{tensor.name}.formats: what has a size that only enqueue knows is linear: pluginkit tests no other"
 
@@ -263,8 +267,8 @@ def _aliases(manifest: ManifestModel) -> Iterator[str]:
         if tensor.alias is None:
             continue
         where = f"{tensor.name}.alias"
-        if manifest.plugin.base != "v3":
-            yield f"{where}: only base v3 has aliases ({ALIASES}); this plugin is of base {manifest.plugin.base}"
+        if manifest.plugin.interfaces != ("v3",):
+            yield f"{where}: only base v3 has aliases ({ALIASES}); this plugin is of base {_named(manifest)}"
         elif tensor.alias not in inputs:
             yield f"{where}: {unknown('input', tensor.alias, list(inputs))}"
         elif inputs[tensor.alias].is_shape_input:

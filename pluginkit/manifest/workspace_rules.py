@@ -28,7 +28,7 @@ def problems(manifest: ManifestModel) -> list[str]:
         return found
     expr = shapes.parse(text)
     if isinstance(expr, shapes.Choice) and expr.otherwise is None:
-        return [f"plugin.workspace: '{text}' is no number where the condition fails: write '{text} else 0'"]
+        return [f"plugin.workspace: '{text}' is not a number where the condition fails: write '{text} else 0'"]
     every: list[Mapping[str, shape_rules.Value]] = [
         {},
         *shape_rules.declared_values(manifest, manifest.workspace_fields()),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pluginkit.dtypes import DType
-from pluginkit.network.model import Dims, Network, NetworkProfile, PluginCall
+from pluginkit.network.networks import Dims, Network, NetworkProfile, PluginCall
 
 TypeName: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "float8", "int32", "int64", "bool"]
 OutputKind: TypeAlias = Literal["LAST_VALUE", "CONCATENATE", "REVERSE"]
@@ -54,7 +54,7 @@ class PluginLayer:
 
     @property
     def split(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The inputs that are no shape inputs, and those that are."""
+        """The inputs that are not shape inputs, and those that are."""
         given = enumerate(self.inputs)
         return (
             tuple(name for index, name in given if index not in self.shape_inputs),
@@ -145,7 +145,7 @@ class Reshape:
 
 @dataclass(frozen=True)
 class ReshapeTo:
-    """IShuffleLayer to the dimensions that a shape tensor gives; 0 is no placeholder."""
+    """IShuffleLayer to the dimensions that a shape tensor gives; 0 is not a placeholder."""
 
     x: str
     size: str
@@ -340,6 +340,11 @@ class ApiNetwork:
     def outputs(self) -> tuple[str, ...]:
         """The network's outputs, in order."""
         return tuple(step.x for step in self.steps if isinstance(step, NetworkOutput))
+
+
+def types_of(network: AnyNetwork) -> frozenset[DType]:
+    """The element types of the plugins' tensors in a network."""
+    return frozenset(kind for call in network.calls for kind in (*call.types, *call.output_types))
 
 
 def is_probe(node: str) -> bool:

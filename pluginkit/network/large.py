@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pluginkit.dtypes import DType
-from pluginkit.network.model import Array, Network, Tolerance
+from pluginkit.network.networks import Array, Network, Tolerance
 
 NAME = "large"
 """The point's, at the end of the case's id."""
@@ -43,6 +43,9 @@ class LargeCase:
         tolerance: how far outputs may be off.
         control: the same with so few elements that indices of 32 bits reach them; its own is None. What fails there
             too, is not the size's doing.
+        wider: the same beyond the profile, but for all blocks of each launch, smallest first: where a grid has its
+            limits, and indices of 16 and 24 bits end.
+        whole: whether all blocks are run on target cpu.
     """
 
     id: str
@@ -52,6 +55,8 @@ class LargeCase:
     outputs: tuple[LargeTensor, ...]
     tolerance: Tolerance
     control: LargeCase | None = None
+    wider: tuple[LargeCase, ...] = ()
+    whole: bool = False
 
     @property
     def elements(self) -> int:
@@ -64,9 +69,10 @@ class LargeRun:
     """What came of it: for each output and piece the values, and which of them were written.
 
     `elsewhere`: on target cpu, whether outputs may have been written in other places than the pieces. `problem`: why
-    nothing can be said; empty if something can.
+    nothing can be said; empty if something can. `seconds`: of the processor's time that enqueue took.
     """
 
     outputs: tuple[tuple[tuple[Array, Array], ...], ...] = ()
     elsewhere: bool = False
     problem: str = ""
+    seconds: float = 0.0

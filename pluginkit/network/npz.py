@@ -28,7 +28,7 @@ def read(
         # numpy.load leaves a file open that it opened itself and could not read.
         with file.open("rb") as stream:
             if not zipfile.is_zipfile(stream):
-                raise UsageError(f"{file} cannot be read as .npz: it is no archive of named arrays.", hint=hint)
+                raise UsageError(f"{file} cannot be read as .npz: it is not an archive of named arrays.", hint=hint)
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as loaded:
                 return {name: loaded[name] for name in loaded.files}

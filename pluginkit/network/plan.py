@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.large import LargeCase
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network
+
+_VALUES = 2
+"""So many values of a field NVIDIA's builder is asked about."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,13 @@ class Plan:
     @property
     def builder_networks(self) -> tuple[Network | ApiNetwork, ...]:
         """The networks that NVIDIA's builder is asked about: all but those that are quantized implicitly, and those in
-        which a field has a value that isn't declared, or none: these the plugin may refuse."""
+        which a field has a value that isn't declared, or none: these the plugin may refuse. Of each field's other
+        values the first two are enough for it, which carries them and runs none."""
 
         def asked(one: Network) -> bool:
-            return not one.implicit and (one.fields is None or one.fields.declared)
+            return not one.implicit and (
+                one.fields is None or (one.fields.declared and one.fields.number <= _VALUES and not one.fields.more)
+            )
 
         return tuple(one for one in self.networks if not isinstance(one, Network) or asked(one))
 

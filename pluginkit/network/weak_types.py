@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 WeakKind: TypeAlias = Literal["fp16", "int8-ranges", "int8-minmax", "int8-entropy"]
 """The FP16 flag; the INT8 flag with dynamic ranges, or with a calibrator."""

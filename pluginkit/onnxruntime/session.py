@@ -16,14 +16,13 @@ import onnx
 from typing_extensions import Self
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.importing import hosting, onnx_sessions, profiles, running
-from pluginkit.importing import model as model_
+from pluginkit.importing import hosting, onnx_graph, onnx_sessions, profiles, running
 from pluginkit.importing.files import external, libraries
-from pluginkit.importing.serving import PluginLibrary, Served, serve
-from pluginkit.network.model import Array
+from pluginkit.importing.implementations import Implementation, PluginLibrary, find_implementations
+from pluginkit.network.networks import Array
 from pluginkit.process.worker import Worker
 
-CHILD = "pluginkit.onnxruntime.child"
+CHILD = "pluginkit.onnxruntime.onnxruntime_worker"
 OTHERS = ("ai.onnx.ml", "ai.onnx.preview.training", "com.microsoft", "com.microsoft.nchwc")
 """The domains of onnxruntime's own operators that are not ONNX's default one."""
 
@@ -46,7 +45,7 @@ class TensorInfo:
     def of(cls, value: onnx.ValueInfoProto) -> Self:
         """An input or output of a graph."""
         tensor = value.type.tensor_type
-        return cls(value.name, model_.dims(tensor), _type(tensor.elem_type) if tensor.elem_type else "")
+        return cls(value.name, onnx_graph.dims(tensor), _type(tensor.elem_type) if tensor.elem_type else "")
 
 
 def session(
@@ -60,7 +59,7 @@ def session(
         timeout: seconds for loading each library, and for each run; a plugin that takes longer is ended.
 
     Raises:
-        UsageError: the model or a library can't be read, or nobody serves a node.
+        UsageError: the model or a library can't be read, or a node's operator is missing.
         CheckFailed: no host takes a library, or it is of target gpu.
         ToolMissing: onnxruntime, or what a project is built with, isn't installed.
         BuildFailed: a project doesn't build.
@@ -70,7 +69,7 @@ def session(
     if isinstance(model, bytes):
         proto = onnx.load_from_string(model)
     else:
-        proto = model if isinstance(model, onnx.ModelProto) else model_.load(Path(model))
+        proto = model if isinstance(model, onnx.ModelProto) else onnx_graph.load(Path(model))
     if missing := external.left_out(proto):
         raise UsageError(f"{missing}, more than is passed to a worker.")
     return of_libraries(proto, libraries.read([Path(one) for one in plugins], (), timeout, lambda _: None), timeout)
@@ -78,18 +77,18 @@ def session(
 
 def of_libraries(proto: onnx.ModelProto, plugins: Sequence[PluginLibrary], timeout: float) -> PluginSession:
     """As `session`, with libraries that are loaded already."""
-    served = serve(proto, plugins, onnx.defs.has)
-    unknown = [one for one in served if one.by == "nobody" and one.place.node.domain not in OTHERS]
+    implementations = find_implementations(proto, plugins, onnx.defs.has)
+    unknown = [one for one in implementations if one.by == "missing" and one.place.node.domain not in OTHERS]
     if unknown:
         first = unknown[0].place
         more = f", and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise UsageError(
             f"nothing implements {first.operator}, node {first.label}{more}.", hint="Give the library that has it."
         )
-    known = [one for one in served if one.by != "nobody"]
+    known = [one for one in implementations if one.by != "missing"]
     if reason := running.impossible(known, [one for one in known if one.by == "plugin"]):
         raise CheckFailed(f"{reason.message}.", hint=f"{reason.remedy[:1].upper()}{reason.remedy[1:]}.")
-    whole, at = running.ready(proto, served)
+    whole, at = running.ready(proto, implementations)
     return PluginSession(whole, at, timeout)
 
 
@@ -99,7 +98,7 @@ class PluginSession:
     `run`, `get_inputs` and `get_outputs` are as of onnxruntime's InferenceSession.
     """
 
-    def __init__(self, model: onnx.ModelProto, plugins: Mapping[str, Served], timeout: float) -> None:
+    def __init__(self, model: onnx.ModelProto, plugins: Mapping[str, Implementation], timeout: float) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pluginkit-session-")
         self._findings = hosting.findings(Path(self._folder.name), plugins)
         self._inputs = [TensorInfo.of(value) for value in profiles.given(model)]

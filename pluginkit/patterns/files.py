@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pluginkit.errors import UsageError
-from pluginkit.patterns.model import Pattern
+from pluginkit.patterns.pattern import Pattern
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,7 +37,7 @@ def of_file(path: Path) -> Pattern:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from None
+        raise UsageError(f"{path} is not TOML: {error}.") from None
     return of_text(text, str(path))
 
 
@@ -50,7 +50,7 @@ def of_text(text: str, source: str) -> Pattern:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{source} is no TOML: {error}.") from None
+        raise UsageError(f"{source} is not TOML: {error}.") from None
     return of_data(data, source)
 
 

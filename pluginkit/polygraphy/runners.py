@@ -11,15 +11,14 @@ from polygraphy import util
 from polygraphy.backend.onnxrt import OnnxrtRunner
 
 from pluginkit.errors import PluginkitError
-from pluginkit.importing import model as model_
-from pluginkit.importing import profiles, running
+from pluginkit.importing import onnx_graph, profiles, running
 from pluginkit.importing.files import libraries
-from pluginkit.importing.serving import serve
-from pluginkit.network.model import Array
+from pluginkit.importing.implementations import find_implementations
+from pluginkit.network.networks import Array
 from pluginkit.onnxruntime import PluginSession, TensorInfo, session
 
 SECONDS = 600.0
-"""What a run may take: of a person who waits for it."""
+"""What a run may take: of a user who waits for it."""
 
 
 class KernelRunner(OnnxrtRunner):  # type: ignore[misc]
@@ -54,9 +53,9 @@ class ReferenceSession:
     """What `OnnxrtRunner` asks of a session."""
 
     def __init__(self, model: str, plugins: Sequence[str]) -> None:
-        self._model = model_.load(Path(model))
+        self._model = onnx_graph.load(Path(model))
         found = libraries.read([Path(one) for one in plugins], (), SECONDS, lambda _: None)
-        self._served = serve(self._model, found, onnx.defs.has)
+        self._implementations = find_implementations(self._model, found, onnx.defs.has)
         self._inputs = [TensorInfo.of(one) for one in profiles.given(self._model)]
 
     def get_inputs(self) -> list[TensorInfo]:
@@ -69,7 +68,7 @@ class ReferenceSession:
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Array]) -> list[Array]:
         """The outputs; elements that reference() masks are in them."""
-        outputs = running.expected(self._model, self._served, dict(input_feed), SECONDS).outputs
+        outputs = running.expected(self._model, self._implementations, dict(input_feed), SECONDS).outputs
         # Polygraphy takes views of outputs, which must lie in one piece.
         return [np.ascontiguousarray(outputs[name]) for name in output_names or outputs]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 SECONDS = 10.0
 """For reading a library's debug information."""
 HOST, LOADER = "_native.", "ld-linux"
-"""How the files of pluginkit's own module and of the dynamic loader begin: what lies behind them is no plugin's."""
+"""How the files of pluginkit's own module and of the dynamic loader begin: what lies behind them is not a plugin's."""
 MOST = 20
 """Frames that are shown: an endless recursion has thousands."""
 
@@ -36,9 +36,9 @@ class NativeFrame:
     symbol: str
 
 
-def beside(breadcrumb: Path) -> Path:
+def beside(call_file: Path) -> Path:
     """The file of a worker's frames."""
-    return breadcrumb.with_name("backtrace")
+    return call_file.with_name("backtrace")
 
 
 def read(path: Path) -> tuple[NativeFrame, ...]:

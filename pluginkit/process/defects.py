@@ -51,6 +51,14 @@ KINDS = {
         "a function of cuBLAS or cuDNN that target cpu does not have",
         "docs/cpu-target.md lists what it has. Put C++ in its place by #ifdef PLUGINKIT_TARGET_CPU, or test on a GPU.",
     ),
+    "other-device": (
+        "another device is left current",
+        "Leave the device as it is: it is the engine's. Set back what cudaGetDevice gave before you set another.",
+    ),
+    "query-in-enqueue": (
+        "a question whether work is done, in enqueue",
+        "Leave it out: what is asked of is still to run while enqueue() is captured.",
+    ),
     "race": ("a data race", _SHARE),
     "shared-overrun": ("a write beside an array in shared memory", _OUTSIDE),
     "shuffle-inactive-lane": (
@@ -71,8 +79,22 @@ KINDS = {
 }
 """A description of each kind, and what to do."""
 
-ENQUEUE_COSTS = {"allocation-in-enqueue": "E3", "synchronization-in-enqueue": "E3"}
-"""The demand that a finding of CUDA's calls in enqueue belongs to, where it is of the kind `robustness`."""
+COSTS = {"allocation-in-enqueue", "query-in-enqueue", "synchronization-in-enqueue"}
+"""Kinds of calls in enqueue that no document of TensorRT forbids."""
+_CAPTURABLE = re.compile(r"cuda(Malloc|Free)\w*Async")
+"""Of these kinds, the calls that a stream takes while it is captured."""
+CAPTURED = (
+    "a capture into a CUDA graph (cudaStreamCaptureModeGlobal) refuses it, and TensorRT's builder may capture enqueue\n"
+    "  as it times it: then no engine with the layer is built"
+)
+
+
+def demand_of_cost(defect: Defect) -> str:
+    """The demand of the kind `robustness` that a call of CUDA's in enqueue breaks: E4 where a capture refuses it, else
+    E3; empty of all other findings."""
+    if defect.kind not in COSTS:
+        return ""
+    return "E3" if _CAPTURABLE.match(defect.text) else "E4"
 
 
 def describe(defect: Defect, workspace: int | None = None) -> str:
@@ -88,6 +110,8 @@ def explain(defect: Defect, workspace: int | None = None) -> tuple[str, str]:
         message = "a null pointer is used"
         remedy = _NO_WORKSPACE if workspace == 0 else "Look at which of the pointers that the kernel is given is null."
     lines = [f"{message}: {defect.text}"]
+    if demand_of_cost(defect) == "E4":
+        lines.append(f"  {CAPTURED}")
     if defect.kernel:
         indices = (("block", defect.block), ("thread", defect.thread))
         lines.append(f"  in kernel {', '.join([defect.kernel, *(f'{name} {_shown(i)}' for name, i in indices if i)])}")

@@ -1,4 +1,4 @@
-"""Names and paths with control characters: on one line for a person, and as a word of a shell command."""
+"""Names and paths with control characters: on one line for the user, and as a word of a shell command."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def _in_word(char: str) -> str:
 
 def _escape(char: str) -> str:
     code = ord(char)
-    # Python's form of a byte of a path that is no UTF-8.
+    # Python's form of a byte of a path that is not UTF-8.
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else char.encode("unicode_escape").decode()

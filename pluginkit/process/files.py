@@ -11,7 +11,7 @@ from pluginkit.errors import unwritable
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file that a person has named.
+    """Write a file that the user has named.
 
     Raises:
         UsageError: it can't be written.

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from pluginkit.process.child import die_with_parent
+from pluginkit.process.worker_main import die_with_parent
 
 NUMBER = struct.Struct("<q")
 PATIENCE = 60.0
@@ -40,10 +40,10 @@ PATIENCE = 60.0
 PRELOADED = (
     "numpy.random",
     "onnx.reference.ops",
-    "pluginkit.process.child",
+    "pluginkit.process.worker_main",
     "pluginkit.interpreter.walker",
-    "pluginkit.testing.planning_child",
-    "pluginkit.runtimes.host.child",
+    "pluginkit.testing.planning_worker",
+    "pluginkit.runtimes.host.host_worker",
 )
 """They bring NumPy, onnx and pydantic, and nothing of NVIDIA's."""
 READ_AT_START = ("LD_", "LC_", "LANG", "PYTHON", "MALLOC_", "GLIBC_", "OMP_", "OPENBLAS_", "MKL_", "NPY_", "PROTOCOL_")
@@ -319,7 +319,7 @@ def main() -> None:
 
 
 def preload() -> None:
-    """Imports what workers need. It is no garbage: a child that looked for some there would have a copy of all its
+    """Imports what workers need. It is not garbage: a child that looked for some there would have a copy of all its
     memory."""
     gc.disable()
     for module in PRELOADED:
@@ -419,12 +419,12 @@ def _serve(environment: dict[str, str], path: list[str], read: int, write: int, 
     """In the child: all that it does."""
     import numpy as np
 
-    from pluginkit.process import child
+    from pluginkit.process import worker_main
 
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:] = path
-    # Python's own generator is seeded anew by a fork; NumPy's would be the same in every child.
+    # Python's own generator is seeded again by a fork; NumPy's would be the same in every child.
     np.random.seed()
-    child.begin(read, write, server)
+    worker_main.begin(read, write, server)
     sys.exit()

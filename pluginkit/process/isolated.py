@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import PluginkitError
-from pluginkit.process.child import die_with_parent
 from pluginkit.process.worker import TO_TELL
+from pluginkit.process.worker_main import die_with_parent
 
 LOOK = 0.05
 """Seconds between two looks at a fork's memory."""
 HUNG, MEMORY, NOT_ASKED = "hung", "memory", "not asked"
-"""Endings that are no process's own."""
+"""Endings that are not process's own."""
 
 _HEADER = struct.Struct("<Q")
 
@@ -147,7 +147,7 @@ def _answer(questions: Sequence[Question], write: int) -> None:
             outcome = ForkOutcome(question())
         except PluginkitError as error:
             outcome = ForkOutcome(refusal=error.message or type(error).__name__)
-        except Exception as error:  # noqa: BLE001 - whatever a binding makes of an answer is no answer
+        except Exception as error:  # noqa: BLE001 - whatever a binding makes of an answer is not an answer
             outcome = ForkOutcome(refusal=f"{type(error).__name__}: {error}")
         data = pickle.dumps(outcome, protocol=5)
         with os.fdopen(os.dup(write), "wb") as pipe:

@@ -1,9 +1,9 @@
 """A child process for code that may crash, hang or exit: a plugin, or NVIDIA's libraries with a plugin in them.
 
-The child is forked by `pluginkit.process.fork_server`, or a program of its own (`pluginkit.process.child`) where its
-environment must be there from the start. It leads a process group of its own and dies with its parent. Messages
+The child is forked by `pluginkit.process.fork_server`, or a program of its own (`pluginkit.process.worker_main`) where
+its environment must be there from the start. It leads a process group of its own and dies with its parent. Messages
 are pickles on two pipes of their own, so that whatever a plugin prints can't disturb them; stdout and stderr go to a
-file. A small file shared by mmap, the breadcrumb, holds the last native call: it is what remains when a plugin takes
+file. A small file shared by mmap, the call_file, holds the last native call: it is what remains when a plugin takes
 the process down. Its first byte is I while that call is under way and R when it has returned; the name follows.
 
 The kernel kills a program of its own when the thread that started it ends: start a worker in a thread that outlives it.
@@ -35,7 +35,7 @@ from pluginkit.errors import PluginCrashed, PluginkitError
 from pluginkit.process import backtrace, fork_server
 from pluginkit.process.backtrace import NativeFrame
 from pluginkit.process.fork_server import Forked
-from pluginkit.process.protocol import HEADER
+from pluginkit.process.protocol import HEADER, last_call
 
 LOG_TAIL = 4000
 """How many bytes of the child's stdout and stderr a failure carries."""
@@ -54,12 +54,20 @@ class WorkerCrashed(PluginCrashed):
         inside: whether that call was still under way.
         log_tail: the last of what the child printed.
         frames: the native frames, where the child was to leave them.
+        after: what is known of why, as of `LastCall`.
     """
 
     def __init__(
-        self, how: str, last_call: str, inside: bool, log_tail: str, frames: tuple[NativeFrame, ...] = ()
+        self,
+        how: str,
+        last_call: str,
+        inside: bool,
+        log_tail: str,
+        frames: tuple[NativeFrame, ...] = (),
+        after: str = "",
     ) -> None:
-        super().__init__(f"the process ended with {how}{_where(last_call, inside)}{_printed(log_tail)}")
+        where = f"{_where(last_call, inside)}{after}"
+        super().__init__(f"the process ended with {how}{where}{_printed(log_tail)}")
         self.frames = frames
         self.how = how
         self.last_call = last_call
@@ -72,15 +80,20 @@ class WorkerTimeout(PluginCrashed):
 
     Attributes:
         seconds: how long it had.
-        last_call, inside, log_tail, frames: as of `WorkerCrashed`.
+        last_call, inside, log_tail, frames, after: as of `WorkerCrashed`.
     """
 
     def __init__(
-        self, seconds: float, last_call: str, inside: bool, log_tail: str, frames: tuple[NativeFrame, ...] = ()
+        self,
+        seconds: float,
+        last_call: str,
+        inside: bool,
+        log_tail: str,
+        frames: tuple[NativeFrame, ...] = (),
+        after: str = "",
     ) -> None:
-        super().__init__(
-            f"no answer within {seconds:g} s{_where(last_call, inside)}; the process was killed{_printed(log_tail)}"
-        )
+        where = f"{_where(last_call, inside)}{after}"
+        super().__init__(f"no answer within {seconds:g} s{where}; the process was killed{_printed(log_tail)}")
         self.frames = frames
         self.seconds = seconds
         self.last_call = last_call
@@ -142,7 +155,10 @@ def _program(
     with its options, which part of its search path is replaced, and by what."""
     *interpreter, replaced, path = python
     # `-m` and `-c` alone would search the working directory first.
-    boot = f"import sys; sys.path{replaced} = sys.argv.pop(1).split(':'); import pluginkit.process.child as c; c.main()"
+    boot = (
+        f"import sys; sys.path{replaced} = sys.argv.pop(1).split(':'); "
+        "import pluginkit.process.worker_main as main; main.main()"
+    )
     # Who is started by another program has that one for a parent, which sees the end of this process itself.
     parent = 0 if before else os.getpid()
     return subprocess.Popen(
@@ -193,7 +209,7 @@ _GROUPS = threading.local()
 class Worker:
     """One child process running one child-side module.
 
-    The module has a function `open(breadcrumb, **init)`: the object that it returns answers `call`, by methods. A
+    The module has a function `open(call_file, **init)`: the object that it returns answers `call`, by methods. A
     module without one answers by its functions.
     """
 
@@ -207,7 +223,7 @@ class Worker:
         command: Sequence[str] = (),
         python: str = "",
     ) -> None:
-        """Starts the child and waits until `module.open(breadcrumb, **init)` has returned.
+        """Starts the child and waits until `module.open(call_file, **init)` has returned.
 
         Args:
             module: dotted name of the child-side module.
@@ -229,8 +245,8 @@ class Worker:
         self._log_begin = 0
         self.printed = ""
         """What the child has printed in the last call."""
-        self.breadcrumb = self._folder / "breadcrumb"
-        self.breadcrumb.touch()
+        self.call_file = self._folder / "call_file"
+        self.call_file.touch()
         self._process: subprocess.Popen[bytes] | Forked | None = None
         self._to_child = self._from_child = -1
         environment = {**fork_server.own_environment(), **(env or {})}
@@ -241,7 +257,7 @@ class Worker:
             self.close()
             raise
         self.join_groups()
-        self._ask(("open", {"module": module, "init": init, "breadcrumb": str(self.breadcrumb)}), timeout)
+        self._ask(("open", {"module": module, "init": init, "call_file": str(self.call_file)}), timeout)
 
     def _interpreter(self, python: str) -> list[str]:
         """The interpreter, its options, which part of its search path is replaced, and by what."""
@@ -395,18 +411,20 @@ class Worker:
 
     def _quit(self) -> None:
         """Has a child that is to leave its frames do so."""
-        if self._process is not None and backtrace.beside(self.breadcrumb).exists():
+        if self._process is not None and backtrace.beside(self.call_file).exists():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGQUIT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(TO_TELL)
 
-    def _remains(self) -> tuple[str, bool, str, tuple[NativeFrame, ...]]:
-        """The last native call, whether it is under way, the tail of the log, and the native frames."""
+    def _remains(self) -> tuple[str, bool, str, tuple[NativeFrame, ...], str]:
+        """The last native call, whether it is under way, the tail of the log, the native frames, and what is
+        known of why."""
         self._keep_printed()
-        crumb = self.breadcrumb.read_bytes()
-        last = crumb[1:].split(b"\0", 1)[0].decode(errors="replace")
-        return last, crumb[:1] == b"I", self.log_tail, backtrace.read(backtrace.beside(self.breadcrumb))
+        last = last_call(self.call_file.read_bytes())
+        frames = backtrace.read(backtrace.beside(self.call_file))
+        where = f"\n{lines[0]}" if last.beyond and (lines := backtrace.describe(frames)) else ""
+        return last.name, last.inside, self.log_tail, frames, f"{last.after}{where}"
 
     @property
     def log_tail(self) -> str:

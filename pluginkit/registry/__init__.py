@@ -1,4 +1,4 @@
-"""The registry: bundles of built plugins in stores, and which of them serves a model, an engine or a process.
+"""The registry: bundles of built plugins in stores, and which of them implements a model, an engine or a process.
 
     from pluginkit import registry
 

@@ -64,7 +64,7 @@ class Checked:
     Attributes:
         engine: the file.
         by: `note`: what it needs is from its sidecar; `guess`: from its own bytes.
-        plugins: what it needs, and what serves it.
+        plugins: what it needs, and what implements it.
         problems: what is missing or differs, the errors first.
     """
 
@@ -102,7 +102,7 @@ def write(engine: Path, resolution: Resolution) -> Note:
     """Write down what an engine needs that was built of a model.
 
     Raises:
-        CheckFailed: a plugin of the model isn't served; or the plan's bytes name other plugins.
+        CheckFailed: a plugin of the model isn't implementations; or the plan's bytes name other plugins.
         UsageError: the engine can't be read, or the note not be written.
     """
     if missing := [shown(identity) for identity, answer in resolution.answers.items() if answer.chosen is None]:

@@ -80,7 +80,7 @@ class Lock(_LockModel):
         )
 
     def allowed(self, name: str = "") -> dict[str, frozenset[str]]:
-        """The digests of the bundles by the plugins that they serve (as `acme::Scale 1`): for a system, or for any.
+        """The digests of the bundles by the plugins that they implement (as `acme::Scale 1`): for a system, or for any.
 
         Raises:
             CheckFailed: as `system`.
@@ -102,7 +102,7 @@ def read(path: Path) -> Lock:
     """Read a lock.
 
     Raises:
-        UsageError: there is none, it is no TOML, or isn't valid.
+        UsageError: there is none, it is not TOML, or isn't valid.
     """
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -128,7 +128,7 @@ def write(path: Path, resolutions: Sequence[Resolution]) -> Lock:
     """Write what a model was resolved to, for each system; systems that the file has for the same plugins stay.
 
     Raises:
-        CheckFailed: a resolution leaves a plugin unserved.
+        CheckFailed: a resolution finds no library for a plugin.
         UsageError: it can't be written, or what is there is no lock.
     """
     for one in resolutions:

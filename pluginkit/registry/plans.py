@@ -54,7 +54,7 @@ def read(path: Path) -> Guess:
 
 
 def guess(data: bytes) -> Guess:
-    """What a plan's bytes show; nothing for bytes that are no plan."""
+    """What a plan's bytes show; nothing for bytes that are not a plan."""
     layers = set(_LAYER.findall(data))
     sms = {int(one[2:]) for found in _ACCELERATORS.findall(data) for one in found.decode().split()}
     plugins: list[Identity] = []

@@ -13,12 +13,15 @@ from typing import Any, Literal
 from packaging.version import Version
 from typing_extensions import Self
 
+from pluginkit import elf
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.library.origin import registers_here
 from pluginkit.registry import sources
 from pluginkit.registry.bundles import systems
 from pluginkit.registry.resolving import Identity, Resolver, shown
 from pluginkit.registry.storage import stores as stores_
 from pluginkit.registry.trust.policy import Policy
+from pluginkit.runtimes.nvidia import registering
 
 MODULES = {"tensorrt": "tensorrt", "tensorrt_rtx": "rtx", "tensorrt_lean": "lean"}
 """NVIDIA's Python modules, and what `systems` calls the kind."""
@@ -65,12 +68,16 @@ class LoadedPlugins:
     def unload(self) -> None:
         """Take the library out of the registry, its creators too. Nothing happens the second time.
 
-        No plugin, network or engine that was made with it may be alive any more.
+        No plugin, network or engine that was made with it may be alive any more. A library that registers its creators
+        itself stays open.
         """
         if self._handle is not None:
             self.creators = ()
             self.registry.deregister_library(self._handle)
             self._handle = None
+        for one in self.creators:
+            self.registry.deregister_creator(one)
+        self.creators = ()
 
 
 def load(
@@ -130,9 +137,9 @@ def load(
             f"{module.__name__}'s registry has {', '.join(map(shown, already))} already.",
             hint="Unload what has brought it, or use the creators that are there.",
         )
-    handle = registry.load_library(str(library))
+    handle = taken_by(registry, library, rtx=kind == "rtx")
     creators = tuple(one for one in registry.all_creators if _identity(one) not in before)
-    if handle is None or not creators:
+    if not creators:
         raise CheckFailed(
             f"{module.__name__} {module.__version__} refuses {library}.", hint=f"pluginkit inspect --load {library}"
         )
@@ -142,6 +149,20 @@ def load(
     for line in did:
         _LOG.info(line)
     return LoadedPlugins(library, (chosen.bundle.label, chosen.digest), registry, creators, tuple(did), handle)
+
+
+def taken_by(registry: Any, library: Path, *, rtx: bool) -> Any:
+    """Has a registry, TensorRT-RTX's or TensorRT's, take a library: by loadLibrary, whose handle is the answer, or by
+    opening one that registers its creators itself: None.
+
+    Raises:
+        CheckFailed: such a library can't be opened, or its init functions answer false.
+    """
+    how = registers_here(elf.read(library), rtx=rtx)
+    if how is None:
+        return registry.load_library(str(library))
+    registering.opened(str(library), how.init_functions, "", lambda: len(registry.all_creators))
+    return None
 
 
 def _identity(creator: Any) -> Identity:

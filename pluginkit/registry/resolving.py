@@ -1,4 +1,4 @@
-"""Which bundle, version and variant serves each node of a model on a system, and why others don't.
+"""Which bundle, version and variant implements each node of a model on a system, and why others don't.
 
 TensorRT's plugin versions are exact strings: a node asks for one, and no other will do. Among bundles with a plugin of
 that identity the newest release with a variant that fits is taken, unless a lock names one.
@@ -15,9 +15,9 @@ import onnx
 
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.errors import CheckFailed
-from pluginkit.importing import model as model_
-from pluginkit.importing.model import Place
-from pluginkit.importing.serving import wanted
+from pluginkit.importing import onnx_graph
+from pluginkit.importing.implementations import wanted
+from pluginkit.importing.onnx_graph import Place
 from pluginkit.library.problem import Problem
 from pluginkit.registry.bundles import compatibility, conflicts
 from pluginkit.registry.bundles.bundle import Bundle, Variant
@@ -28,7 +28,7 @@ from pluginkit.registry.trust.policy import Policy
 
 Identity = tuple[str, str, str]
 """A plugin's name, version and namespace."""
-By = Literal["native", "TensorRT's plugins", "bundle", "function", "nobody"]
+By = Literal["native", "TensorRT's plugins", "bundle", "function", "missing"]
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What serves a plugin.
+    """What implements a plugin.
 
     Attributes:
         store: the folder of the store, or the registry's repository, that has it.
         digest: the bundle's.
         bundle: its manifest.
         variant: the library.
-        remarks: what a person must know of it.
+        remarks: what the user must know of it.
     """
 
     store: str
@@ -70,16 +70,16 @@ class PluginResolution:
     chosen: Chosen | None
     rejected: tuple[Rejected, ...] = ()
     others: tuple[Identity, ...] = ()
-    """Plugins of that name with another version or namespace, where there is none of the identity."""
+    """Plugins of that name with another version or namespace, where there is not one of the identity."""
 
     def fix(self, usual: str) -> str:
-        """What to do where nothing serves it: what a rejected bundle needs, else the usual."""
+        """What to do where nothing implements it: what a rejected bundle needs, else the usual."""
         return next((one.fix for one in self.rejected if one.fix), usual)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the model, and who serves it."""
+    """A node of the model, and what implements it."""
 
     place: Place
     by: By
@@ -87,7 +87,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """What a person finds it by."""
+        """What the user finds it by."""
         return self.place.label
 
 
@@ -110,10 +110,10 @@ class Resolution:
 
     @property
     def exit_code(self) -> int:
-        """0 if every node is served, else 1."""
-        unserved = any(node.by == "nobody" for node in self.nodes)
+        """0 if every node is implementations, else 1."""
+        missing = any(node.by == "missing" for node in self.nodes)
         wrong = any(problem.level == "error" for problem in self.problems)
-        return CheckFailed.exit_code if unserved or wrong else 0
+        return CheckFailed.exit_code if missing or wrong else 0
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -151,7 +151,7 @@ class Resolver:
     _answers: dict[Identity, PluginResolution] = field(default_factory=dict)
 
     def plugin(self, identity: Identity) -> PluginResolution:
-        """What serves a plugin.
+        """What implements a plugin.
 
         Raises:
             CheckFailed: a store's manifest was changed.
@@ -208,30 +208,32 @@ class Resolver:
 
 
 def resolve(model: Path, resolver: Resolver) -> Resolution:
-    """Say who serves each node of a model, those of subgraphs and of local functions that are called too.
+    """Say what implements each node of a model, those of subgraphs and of local functions that are called too.
 
     Raises:
         UsageError: the model can't be read.
         CheckFailed: a store's manifest was changed.
     """
-    proto = model_.load(model)
+    proto = onnx_graph.load(model)
     system = resolver.system
     rtx = system.host == "tensorrt-rtx"
-    native = parser_operators.OPERATORS - (parser_operators.NOT_IN_RTX if rtx else frozenset())
+    native = parser_operators.OF_RTX if rtx else parser_operators.OPERATORS
     functions = {function.name: function for function in proto.functions}
-    nodes = [_serve(place, resolver, native, functions) for place in model_.places(proto.graph)]
+    nodes = [_implementation(place, resolver, native, functions) for place in onnx_graph.places(proto.graph)]
     called: set[str] = set()
     while new := {one.place.node.op_type for one in nodes if one.by == "function"} - called:
         called |= new
         for name in sorted(new):
-            nodes += [_serve(place, resolver, native, functions) for place in model_.places(functions[name])]
-    asked = dict.fromkeys(node.identity for node in nodes if node.identity and node.by in {"bundle", "nobody"})
+            nodes += [
+                _implementation(place, resolver, native, functions) for place in onnx_graph.places(functions[name])
+            ]
+    asked = dict.fromkeys(node.identity for node in nodes if node.identity and node.by in {"bundle", "missing"})
     answers = {identity: resolver.plugin(identity) for identity in asked}
     problems = tuple(_problems(answers, resolver))
     return Resolution(str(model), system, tuple(nodes), answers, problems, resolver.locked is not None)
 
 
-def _serve(
+def _implementation(
     place: Place, resolver: Resolver, native: frozenset[str], functions: Mapping[str, onnx.FunctionProto]
 ) -> Node:
     name = place.node.op_type
@@ -246,7 +248,7 @@ def _serve(
     if name in functions:
         return Node(place, "function")
     known = [identity for identity in identities if resolver.stores.having(*identity)]
-    return Node(place, "nobody", (known or identities)[-1])
+    return Node(place, "missing", (known or identities)[-1])
 
 
 def is_nvidias(identity: Identity, system: System) -> bool:
@@ -267,7 +269,7 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
         if len(bundles) > 1 and resolver.locked is None:
             found.append(conflicts.between(label, version, bundles))
         if answer.chosen is None:
-            found.append(Problem("error", *_unserved(label, version, answer), "unserved"))
+            found.append(Problem("error", *_missing(label, version, answer), "missing"))
     libraries: dict[Identity, set[str]] = {}
     for one in {answer.chosen.variant.digest: answer.chosen for answer in answers.values() if answer.chosen}.values():
         for plugin in one.bundle.plugins:
@@ -278,7 +280,7 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
     return found
 
 
-def _unserved(label: str, version: str, answer: PluginResolution) -> tuple[str, str]:
+def _missing(label: str, version: str, answer: PluginResolution) -> tuple[str, str]:
     for one in answer.rejected:
         if one.fix:
             return f"{label} {version}: {one.bundle} is {'; '.join(one.reasons)}.", one.fix

@@ -21,7 +21,7 @@ def references(named: Sequence[str] = ()) -> tuple[RegistryReference, ...]:
     """The repositories that are asked: those named, else those of PLUGINKIT_REGISTRY (by spaces), else none.
 
     Raises:
-        UsageError: one is no reference.
+        UsageError: one is not a reference.
     """
     return tuple(dict.fromkeys(reference.parse(one) for one in named or os.environ.get(VARIABLE, "").split()))
 
@@ -40,7 +40,7 @@ def opened(
         named: folders of stores; see `stores.opened`.
         registries: references; see `references`.
         policy: whose bundles are taken; None: by the user's trust.toml.
-        progress: told what is read or loaded.
+        progress: called with what is read or loaded.
 
     Raises:
         UsageError: as `stores.opened`; or a reference is none.

@@ -65,7 +65,7 @@ class PluginWheel:
 
 
 def distribution(bundle: Bundle) -> str:
-    """What a bundle's wheel is called unless a person says otherwise: `acme-my-plugin`."""
+    """What a bundle's wheel is called unless the user says otherwise: `acme-my-plugin`."""
     return canonicalize_name("-".join((*bundle.plugins[0].namespace.split("::"), bundle.name)).strip("-"))
 
 
@@ -98,7 +98,7 @@ def write(
         found = canonicalize_name(name or distribution(content.bundle), validate=True)
     except InvalidName:
         raise UsageError(
-            f"{name or distribution(content.bundle)!r} is no name of a distribution.",
+            f"{name or distribution(content.bundle)!r} is not a name of a distribution.",
             hint="--name ACME-MY-PLUGIN: letters, digits, dots, dashes.",
         ) from None
     machines = sorted({one.machine for one in content.bundle.variants})
@@ -242,7 +242,7 @@ def _tagged(made: Path) -> Path:
     try:
         platform: str = json.loads(_run("auditwheel", "show", "--json", made))["overall_tag"]
     except (ValueError, KeyError) as error:
-        raise CheckFailed(f"auditwheel says nothing of {made.name}'s platform: {error}.") from None
+        raise CheckFailed(f"auditwheel says nothing about {made.name}'s platform: {error}.") from None
     _run("wheel", "tags", "--platform-tag", platform, "--remove", made)
     (found,) = made.parent.iterdir()
     return found

@@ -19,7 +19,7 @@ class Square:
     Attributes:
         counts: how many cases, or a runtime's verdicts, ended how.
         only_on: the machine on which all failures were, of more than one network, where others took part without one.
-            A network's cases go to one worker: that they fail together says nothing of its machine.
+            A network's cases go to one worker: that they fail together says nothing about its machine.
     """
 
     counts: tuple[tuple[Outcome, int], ...] = ()

@@ -10,7 +10,7 @@ from pluginkit import installation
 from pluginkit.errors import ToolMissing
 from pluginkit.importing import Imported
 from pluginkit.importing.building import advice
-from pluginkit.importing.unserved import labels
+from pluginkit.importing.missing_operators import labels
 from pluginkit.process import files
 from pluginkit.process.escapes import shown
 

@@ -12,7 +12,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.heat import Heat, Picture
 
 _NO_NUMBER = "#b00060"

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pluginkit.judges import judges
+from pluginkit.evaluators import evaluators
 from pluginkit.run import messages
+from pluginkit.run.targeted import BY_TABLES
 from pluginkit.testing.report import ABSENT, CaseResult, Outcome, Report, Verdict
 
 HOST = "host"
@@ -42,7 +43,8 @@ def parts(report: Report) -> Iterator[RunPart]:
     for name, verdicts in _by_runtime(report.verdicts):
         built = f"{sum(one.built for one in verdicts)} of {_count(len(verdicts), 'network')} built"
         ran = f"{_ended(verdicts)} of {_count(len(verdicts), 'network')}"
-        yield _part(name, verdicts, built if name == messages.RTX else ran)
+        by_tables = f"{len(verdicts)} of {_count(len(report.networks), 'network')} refused, whatever the plugin"
+        yield _part(name, verdicts, by_tables if name.endswith(BY_TABLES) else built if name == messages.RTX else ran)
     for name, verdicts in _by_runtime(report.controls):
         refused = report.count(Outcome.PASSED, verdicts)
         yield _part(name, verdicts, f"{refused} of {_count(len(verdicts), 'broken network')} refused as expected")
@@ -54,7 +56,7 @@ def parts(report: Report) -> Iterator[RunPart]:
 
 def absent(report: Report) -> dict[str, str]:
     """What took no part; and why, where the runtime is on this machine, so that `pluginkit info` can't tell."""
-    here = {one.NAME for one in judges() if one.probe().found}
+    here = {one.NAME for one in evaluators() if one.probe().found}
     found: dict[str, str] = {}
     for name, status in report.runtimes.items():
         if status.startswith(ABSENT):

@@ -50,7 +50,7 @@ class Input:
             raise UsageError(f"A plugin's input can't be of type {name}.", hint=f"One of {', '.join(DType)}.")
         shape = tuple(int(size) for size in self.shape)
         if any(size < -1 for size in shape) or len(shape) > 8:  # NvInferRuntimeBase.h: Dims::MAX_DIMS
-            raise UsageError(f"{shape} is no shape.", hint="At most 8 dimensions, each a size or -1.")
+            raise UsageError(f"{shape} is not a shape.", hint="At most 8 dimensions, each a size or -1.")
         object.__setattr__(self, "dtype", name)
         object.__setattr__(self, "shape", shape)
 
@@ -86,7 +86,7 @@ class Declaration:
         for one in self.shape_inputs:
             if one.dtype not in SHAPE_DTYPES or len(one.shape) > 1 or -1 in one.shape:
                 raise UsageError(
-                    f"{self.layer}: {one} is no shape input.",
+                    f"{self.layer}: {one} is not a shape input.",
                     hint="They are of type int32 or int64, with 0 dimensions or a single one of fixed length.",
                 )
 

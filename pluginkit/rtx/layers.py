@@ -95,7 +95,7 @@ def plugins(network: trt.INetworkDefinition, declarations: Sequence[Declaration]
     Raises:
         UsageError: the network has layers, two declarations have one name, a plugin is in no registry, or a field is
             not the creator's.
-        CheckFailed: the creator or RTX's parser refuses; the network can't be used any more.
+        CheckFailed: the creator or RTX's parser refuses; the network can no longer be used.
         ToolMissing: `tensorrt_rtx` is not installed, or its library can't be found.
     """
     try:
@@ -114,7 +114,7 @@ def plugins(network: trt.INetworkDefinition, declarations: Sequence[Declaration]
         raise CheckFailed(
             f"RTX's parser refuses the declared plugins:\n{reasons}",
             hint="A plugin is asked for its output shapes with 1 for each -1: declare sizes that it takes. The network "
-            "can't be used any more.",
+            "can no longer be used.",
         )
     layers = [network.get_layer(index) for index in range(network.num_layers)]
     named = {layer.name: layer for layer in layers if layer.type == trt.LayerType.PLUGIN_V3}
@@ -124,7 +124,7 @@ def plugins(network: trt.INetworkDefinition, declarations: Sequence[Declaration]
 def _check(trt: Any, network: Any, declarations: Sequence[Declaration]) -> None:
     if not isinstance(network, trt.INetworkDefinition):
         raise UsageError(
-            f"{network!r} is no network of tensorrt_rtx.",
+            f"{network!r} is not a network of tensorrt_rtx.",
             hint="Networks of TensorRT itself have add_plugin_v3.",
         )
     if network.num_layers:

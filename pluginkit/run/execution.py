@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from pluginkit import judges
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork
-from pluginkit.process.crew import Opener, Session_co, Sessions
+from pluginkit import evaluators
+from pluginkit.evaluators.protocol import Answers, Build, Item, RunWork
+from pluginkit.process.worker_pool import Opener, Session_co, Sessions
 from pluginkit.runtimes import Configured
 
 Shared = TypeVar("Shared")
@@ -17,7 +17,7 @@ Shared = TypeVar("Shared")
 
 @dataclass
 class LocalWorkplace:
-    """This process: a thread's sessions, and the libraries of a run (a `judges.protocol.Workplace`).
+    """This process: a thread's sessions, and the libraries of a run (a `evaluators.protocol.Workplace`).
 
     Attributes:
         sessions: the thread's.
@@ -58,7 +58,7 @@ def execute(
     place: LocalWorkplace,
     configured: Callable[[], Mapping[str, tuple[Configured, ...]]] | None = None,
 ) -> Answers:
-    """Ask an item's judge.
+    """Ask an item's evaluator.
 
     Args:
         item: what to ask.
@@ -73,4 +73,4 @@ def execute(
     place.sessions.check()
     place.begin(item.label)
     expected = (lambda: configured().get(item.network)) if item.needs and configured else None
-    return judges.judge(item.judge).execute(item, work, place, expected)
+    return evaluators.evaluator(item.evaluator).execute(item, work, place, expected)

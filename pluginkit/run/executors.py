@@ -1,4 +1,4 @@
-"""Where a run's items are executed: on this machine, by a crew of threads. `pluginkit.farm` has another executor."""
+"""Where a run's items are executed: on this machine, by a pool of threads. `pluginkit.farm` has another executor."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pluginkit.judges import judges
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork
-from pluginkit.process.crew import Crew, Sessions
+from pluginkit.evaluators import evaluators
+from pluginkit.evaluators.protocol import Answers, Build, Item, RunWork
+from pluginkit.process.worker_pool import Sessions, WorkerPool
 from pluginkit.run import libraries
 from pluginkit.run.execution import LocalWorkplace, execute
-from pluginkit.run.items import JudgePart, groups, parts
+from pluginkit.run.items import EvaluatorPart, groups, parts
 from pluginkit.run.on_gpu import GpuSource
 from pluginkit.run.options import Options, Step
 from pluginkit.runtimes import Configured
@@ -40,25 +40,25 @@ class Executor(Protocol):
         """Where the cases of target gpu run."""
 
     def ids(self, work: RunWork) -> Sequence[str]:
-        """What `--only` finds by the judges that are there, besides the plan's cases."""
+        """What `--only` finds by the evaluators that are there, besides the plan's cases."""
 
-    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[JudgePart]:
-        """Each judge's part, pluginkit's host first; only those of these names are asked, if there are any."""
+    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[EvaluatorPart]:
+        """Each evaluator's part, pluginkit's host first; only those of these names are asked, if there are any."""
 
     def execute(
-        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+        self, work: RunWork, taking_part: Sequence[EvaluatorPart], paths: Mapping[Build, Path], step: Step
     ) -> dict[Item, Answers]:
         """All items of all parts. What comes out doesn't depend on which ends first.
 
         Args:
             work: what the items were made from.
-            taking_part: the judges' parts.
+            taking_part: the evaluators' parts.
             paths: the file of each build.
-            step: told how far it is.
+            step: called with each step of the progress.
         """
 
-    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
-        """A judge's part in a line: `found` is what came of all its items."""
+    def summary(self, part: EvaluatorPart, work: RunWork, found: Sequence[Answers]) -> str:
+        """An evaluator's part in a line: `found` is what came of all its items."""
 
     def asker(self, library: Path, *, jobs: int) -> AbstractContextManager[Asker]:
         """What asks a library what `pluginkit check` asks."""
@@ -95,15 +95,15 @@ class LocalExecutor:
         return libraries.FIRST_GPU
 
     def ids(self, work: RunWork) -> Sequence[str]:
-        """Those of the judges that are installed here."""
-        return [name for judge in judges() if judge.probe().found for name in judge.ids(work)]
+        """Those of the evaluators that are installed here."""
+        return [name for evaluator in evaluators() if evaluator.probe().found for name in evaluator.ids(work)]
 
-    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[JudgePart]:
-        """Those of the judges that are installed here."""
+    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[EvaluatorPart]:
+        """Those of the evaluators that are installed here."""
         return list(parts(work, names))
 
     def execute(
-        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+        self, work: RunWork, taking_part: Sequence[EvaluatorPart], paths: Mapping[Build, Path], step: Step
     ) -> dict[Item, Answers]:
         """All items, several at once."""
         steps = ItemSteps(step, sum(len(part.items) for part in taking_part))
@@ -126,29 +126,29 @@ class LocalExecutor:
             return found
 
         on_gpu = any(build.target == "gpu" for build in work.builds)
-        with Crew(self._options.jobs or (min(cores(), ON_GPU) if on_gpu else cores())) as crew:
-            # All is given to the crew before anything is waited for.
+        with WorkerPool(self._options.jobs or (min(cores(), ON_GPU) if on_gpu else cores())) as pool:
+            # All is given to the pool before anything is waited for.
             given: list[Given] = []
             first: dict[str, Given] = {}
             for part in taking_part:
                 for group in groups(part.items):
                     network = group[0].network
                     waits = first.get(network) if group[0].needs else None
-                    future = crew.submit(partial(task, group, waits))
+                    future = pool.submit(partial(task, group, waits))
                     given.append(future)
                     if network and part is taking_part[0]:
                         first.setdefault(network, future)
             return {item: findings for one in given for item, findings in one.result().items()}
 
-    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
-        """The judge's own."""
-        return part.judge.summary(work, found)
+    def summary(self, part: EvaluatorPart, work: RunWork, found: Sequence[Answers]) -> str:
+        """The evaluator's own."""
+        return part.evaluator.summary(work, found)
 
     def asker(self, library: Path, *, jobs: int) -> AbstractContextManager[Asker]:
         """Threads of this process."""
-        from pluginkit.validation.asking import crew_asker
+        from pluginkit.validation.asking import pool_asker
 
-        return crew_asker(library, jobs)
+        return pool_asker(library, jobs)
 
 
 def cores() -> int:

@@ -1,57 +1,57 @@
-"""The second step of a run: what each judge is asked, from the plan; and which judges take part."""
+"""The second step of a run: what each evaluator is asked, from the plan; and which evaluators take part."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pluginkit.judges import judges
-from pluginkit.judges.protocol import Item, Judge, RunWork, unavailable
+from pluginkit.evaluators import evaluators
+from pluginkit.evaluators.protocol import Evaluator, Item, RunWork, unavailable
 from pluginkit.run.options import Shard
 from pluginkit.testing.report import ABSENT
 
 
 @dataclass(frozen=True)
-class JudgePart:
-    """A judge's part in a run.
+class EvaluatorPart:
+    """An evaluator's part in a run.
 
     Attributes:
-        judge: who.
+        evaluator: who.
         items: what it is asked.
         absent: why it is asked nothing.
-        where: of a judge that is asked at several places, which this one is.
+        where: of an evaluator that is asked at several places, which this one is.
     """
 
-    judge: Judge
+    evaluator: Evaluator
     items: tuple[Item, ...]
     absent: str = ""
     where: str = ""
 
     @property
     def name(self) -> str:
-        """As reports call it: the judge's, and where it was asked."""
-        return f"{self.judge.NAME} ({self.where})" if self.where else self.judge.NAME
+        """As reports call it: the evaluator's, and where it was asked."""
+        return f"{self.evaluator.NAME} ({self.where})" if self.where else self.evaluator.NAME
 
     @property
     def status(self) -> str:
-        """A report's entry for a judge that took no part."""
+        """A report's entry for an evaluator that took no part."""
         return f"{ABSENT}: {self.absent}"
 
 
-def parts(work: RunWork, names: Sequence[str] | None = None) -> Iterator[JudgePart]:
-    """Each judge's part, in the order of `judges.JUDGES`; only those of these names are asked, if there are any."""
-    for judge in judges():
-        if names is not None and judge.NAME not in names:
-            yield JudgePart(judge, (), "not asked")
+def parts(work: RunWork, names: Sequence[str] | None = None) -> Iterator[EvaluatorPart]:
+    """Each evaluator's part, in the order of `evaluators.EVALUATORS`; only of these names, if there are any."""
+    for evaluator in evaluators():
+        if names is not None and evaluator.NAME not in names:
+            yield EvaluatorPart(evaluator, (), "not asked")
             continue
-        found = judge.probe()
-        absent = judge.obstacle(work) or ("" if found.found else unavailable(found))
-        items = () if absent else tuple(judge.items(work))
-        yield JudgePart(judge, items, absent or ("" if items else "not selected"))
+        found = evaluator.probe()
+        absent = evaluator.obstacle(work) or ("" if found.found else unavailable(found))
+        items = () if absent else tuple(evaluator.items(work))
+        yield EvaluatorPart(evaluator, items, absent or ("" if items else "not selected"))
 
 
-def part_of(taking_part: Sequence[JudgePart], shard: Shard | None) -> list[JudgePart]:
-    """What of the judges' parts is a shard's: of each network all that is asked, so that it is built in one run."""
+def part_of(taking_part: Sequence[EvaluatorPart], shard: Shard | None) -> list[EvaluatorPart]:
+    """What of the evaluators' parts is a shard's: of each network all that is asked, so that it is built in one run."""
     if shard is None:
         return list(taking_part)
     found = []

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pluginkit.build import PLAIN, Flavour, build, flavours
+from pluginkit.build import PLAIN, Instrumentation, build, instrumentations
 from pluginkit.build.exports import exported
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
-from pluginkit.judges.protocol import ON_CPU, Build
+from pluginkit.evaluators.protocol import ON_CPU, Build
 from pluginkit.library import gpu_code
 from pluginkit.run import on_gpu
 from pluginkit.run.on_gpu import FirstGpu, GpuSource, OnGpu
@@ -61,18 +61,23 @@ def make(
         ToolMissing: no GPU for target gpu.
         CheckFailed: the library has no code for the GPU.
     """
-    wanted = flavours(options.sanitize, "gpu" if list(wanted_targets) == ["gpu"] else "cpu")
-    for flavour in wanted:
+    wanted = instrumentations(options.sanitize, "gpu" if list(wanted_targets) == ["gpu"] else "cpu")
+    for instrumentation in wanted:
         # Before a library is compiled for nothing.
-        flavour.environment()
+        instrumentation.environment()
     if options.schedules < 0:
         raise UsageError(f"--schedules is {options.schedules}; it must be 1 or more.")
     there = gpus.find() if "gpu" in wanted_targets and not _missing(options.library) else ()
     if options.library is None:
         made = []
-        for flavour in wanted if "cpu" in wanted_targets else ():
-            step(f"building {flavour.name}".rstrip(), 0, None)
-            made.append(BuiltLibrary(build(options.project, "cpu", flavour=flavour)[0].library, Build("cpu", flavour)))
+        for instrumentation in wanted if "cpu" in wanted_targets else ():
+            step(f"building {instrumentation.name}".rstrip(), 0, None)
+            made.append(
+                BuiltLibrary(
+                    build(options.project, "cpu", instrumentation=instrumentation)[0].library,
+                    Build("cpu", instrumentation),
+                )
+            )
         if there:
             step("building for the GPU", 0, None)
             made += _under(gpus.library(options.project), wanted, there)
@@ -94,10 +99,14 @@ def make(
     return _under(options.library, wanted, there)
 
 
-def _under(library: Path, wanted: Sequence[Flavour], there: Sequence[OnGpu]) -> list[BuiltLibrary]:
+def _under(library: Path, wanted: Sequence[Instrumentation], there: Sequence[OnGpu]) -> list[BuiltLibrary]:
     """A library of target gpu on each GPU, under each tool of compute-sanitizer that is asked for, or by itself."""
-    tools = [flavour for flavour in wanted if flavour.tool] or [PLAIN]
-    return [BuiltLibrary(library, Build("gpu", flavour, one.description)) for one in there for flavour in tools]
+    tools = [instrumentation for instrumentation in wanted if instrumentation.tool] or [PLAIN]
+    return [
+        BuiltLibrary(library, Build("gpu", instrumentation, one.description))
+        for one in there
+        for instrumentation in tools
+    ]
 
 
 def _missing(library: Path | None) -> bool:

@@ -126,7 +126,7 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         yield True, f"failed in {', '.join(bad_registries)}"
     elif report.registries and not report.cases:
         yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
-    if count := len(report.warnings):
+    if count := len(report.warnings) + len(report.unjudged):
         yield False, f"{count} warning{'' if count == 1 else 's'}"
 
 
@@ -143,8 +143,8 @@ def _grouped(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[Verdict]]]
 
 
 def _worth_saying(verdict: Verdict) -> bool:
-    """Whether a network was built and something is wrong with that, or refused as every operator would be."""
-    return (verdict.outcome.bad and verdict.built) or verdict.how == NVIDIAS
+    """Whether a network was built and something is wrong with that, or what NVIDIA does with every operator."""
+    return (verdict.outcome.bad and verdict.built) or verdict.how in NVIDIAS
 
 
 def _as_before(item: CaseResult | Verdict, report: Report, command: str) -> str:
@@ -173,6 +173,7 @@ def again(
     timeout: float = 60.0,
     farm: str | None = None,
     on: Sequence[str] = (),
+    asked_for: Sequence[str] = (),
 ) -> str:
     """The command that repeats a run, without what chooses a part of it: a case's own command has that."""
     parts = ["pluginkit", "test"]
@@ -186,6 +187,7 @@ def again(
     parts += ["--timeout", f"{timeout:g}"] if timeout != 60 else []
     parts += ["--farm", farm] if farm else []
     parts += [part for one in on for part in ("--on", one)]
+    parts += ["--for", ",".join(asked_for)] if asked_for else []
     return shlex.join(parts)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
+from pluginkit.layouts import TargetName
 from pluginkit.runtimes import Target
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration
 
@@ -41,7 +42,7 @@ class Shard:
         """
         matched = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         if matched is None or not 1 <= int(matched[1]) <= int(matched[2]):
-            raise UsageError(f"--shard {text}: that is no part of a run.", hint="--shard 2/3 is the second of three.")
+            raise UsageError(f"--shard {text}: that is not part of a run.", hint="--shard 2/3 is the second of three.")
         return cls(int(matched[1]), int(matched[2]))
 
     def __str__(self) -> str:
@@ -76,8 +77,9 @@ class Options:
         jobs: how much is done at once; 0: as much as there are cores, on a GPU at most `ON_GPU`.
         strict: whether a warning is a failure, whatever pluginkit.toml has.
         large: whether a case of more than 2^31 elements is run too.
-        judges: by name, those that take part; None means all that are here.
+        evaluators: by name, those that take part; None means all that are here.
         shard: the part of the run that is done; None: all of it.
+        targets: the TensorRT that the plugin is for; none: those of pluginkit.toml.
         target: where the kernels run: on the host (`cpu`), on the GPU (`gpu`), or `auto`: on the host, and on the GPU
             too where there are one and nvcc; a library that is not built here runs where it was built for.
     """
@@ -97,8 +99,9 @@ class Options:
     target: Target | Literal["auto"] = "cpu"
     strict: bool = False
     large: bool = False
-    judges: tuple[str, ...] | None = None
+    evaluators: tuple[str, ...] | None = None
     shard: Shard | None = None
+    targets: tuple[TargetName, ...] = ()
 
     @property
     def partial(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pluginkit.build import SANITIZERS, build, existing
 from pluginkit.build.sanitizers import GPU_SANITIZERS
-from pluginkit.demands import Doubt
+from pluginkit.demands import DemandWarning
 from pluginkit.errors import CheckFailed, FarmLost, PluginCrashed, PluginkitError, ToolMissing, UsageError
 from pluginkit.manifest.project import Member, members, root
 from pluginkit.run import runner
@@ -23,7 +23,7 @@ from pluginkit.validation.subjects.evidence import RUNTIMES, RunEvidence, observ
 
 FAMILIES = ("plain",)
 """The networks of the runs, which hold every plugin: others have the same one in other surroundings, which `pluginkit
-test` judges."""
+test` evaluators."""
 SANITIZED = ("plain/*/min", "plain/*/opt", "plain/*/random-1", "plain/*/*/min", "plain/*/*/opt", "plain/*/*/random-1")
 """The cases of the runs with checks compiled in, where each takes its time."""
 SCHEDULES = 2
@@ -65,7 +65,7 @@ def check_project(
     Args:
         asked: of which.
         chosen: the checks.
-        step: told how far it is.
+        step: called with each step of the progress.
         executor: where it is asked and run; None: on this machine.
 
     Raises:
@@ -107,7 +107,7 @@ def with_checks(
     run is as it is.
 
     Raises:
-        UsageError: a manifest switches off what is no check; or as `check_library`.
+        UsageError: a manifest switches off what is not a check; or as `check_library`.
     """
     if options.partial or not reports:
         return tuple(reports)
@@ -145,12 +145,12 @@ def _with_results(report: Report, one: Member, results: Sequence[CheckResult]) -
     several = report.cases and report.cases[0].id.startswith(f"{one.name}/")
     lead = f"{one.name}/" if several else ""
     verdicts = tuple(_verdict(result, lead, strict=strict) for result in new)
-    doubts = tuple(
-        Doubt(result.check, result.method or "library", result.message)
+    warnings = tuple(
+        DemandWarning(result.check, result.method or "library", result.message)
         for result in new
         if result.ending is Ending.WARNING and not strict
     )
-    return replace(report, checks=verdicts, check_warnings=doubts)
+    return replace(report, checks=verdicts, check_warnings=warnings)
 
 
 _OUTCOMES = {
@@ -248,14 +248,14 @@ def _runs(
     )
     nvidia = any(need in needs for need in RUNTIMES)
     ordered = level >= SCHEDULED and (library is None or on_cpu(library))
-    yield "run", replace(usual, schedules=SCHEDULES if ordered else 0, judges=None if nvidia else HOST)
+    yield "run", replace(usual, schedules=SCHEDULES if ordered else 0, evaluators=None if nvidia else HOST)
     if "sanitizers" in needs:
         as_it_is = "checks are compiled in, and the library is taken as it is: " + (
             "leave out --library" if one.manifest.library is None else "[library] in pluginkit.toml has another build"
         )
-        sanitized = replace(usual, families=None, only=SANITIZED, sanitize=tuple(SANITIZERS), judges=HOST)
+        sanitized = replace(usual, families=None, only=SANITIZED, sanitize=tuple(SANITIZERS), evaluators=HOST)
         yield "sanitizers", as_it_is if library else sanitized
-    on_a_gpu = replace(usual, target="gpu", judges=HOST)
+    on_a_gpu = replace(usual, target="gpu", evaluators=HOST)
     gpus = executor.gpus if executor else FIRST_GPU
     obstacle = gpus.obstacle() if {"gpu", "gpu-sanitizers"} & set(needs) else ""
     if "gpu" in needs:

@@ -53,7 +53,7 @@ def _covered(project: Path, step: Step) -> CoveredLibrary | str:
         return f"{error.message} {error.hint}"
     step("building for libFuzzer", 0, None)
     try:
-        library = build(project, "cpu", flavour=coverage.COVERAGE)[0].library
+        library = build(project, "cpu", instrumentation=coverage.COVERAGE)[0].library
     except BuildFailed as error:
         return f"{archive.cxx} does not build the project: {error.message.splitlines()[-1]}"
     try:

@@ -1,4 +1,4 @@
-"""One test run: build and plan, ask every judge for its items, execute them, assemble a report."""
+"""One test run: build and plan, ask every evaluator for its items, execute them, assemble a report."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from pluginkit.judges.digests import digest
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork, Section
+from pluginkit.evaluators.digests import digest
+from pluginkit.evaluators.protocol import Answers, Build, Item, RunWork, Section
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import LargeCase
-from pluginkit.process import fork_server, head_start, spares
-from pluginkit.process.crew import Crew
-from pluginkit.run import libraries
+from pluginkit.process import early_build, fork_server, standby
+from pluginkit.process.worker_pool import WorkerPool
+from pluginkit.run import libraries, targeted
 from pluginkit.run.executors import Executor, LocalExecutor
-from pluginkit.run.items import JudgePart, part_of, parts
+from pluginkit.run.items import EvaluatorPart, part_of, parts
 from pluginkit.run.options import Options, Shard, Step
 from pluginkit.run.selection import named_families, named_precision, select
+from pluginkit.runtimes.tensorrt import session as tensorrt
 from pluginkit.testing import planning
 from pluginkit.testing.report import CaseResult, Report, Verdict
 
@@ -28,7 +29,7 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
 
     Args:
         options: what to do.
-        step: told how far it is.
+        step: called with each step of the progress.
         executor: where the items are executed; None: on this machine.
 
     Raises:
@@ -41,34 +42,34 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
         fork_server.begin()
     built = threading.Event()
     with ExitStack() as stack:
-        stack.callback(spares.close)
-        with Crew(1) as crew:
-            planned = crew.submit(lambda _: _plan(options) if executor else _chosen(_plan(options), place))
+        stack.callback(standby.close)
+        with WorkerPool(1) as pool:
+            planned = pool.submit(lambda _: _plan(options) if executor else _chosen(_plan(options), place))
             if executor is None:
-                crew.submit(lambda _: _start_spares(planned.result(), options, built))
+                pool.submit(lambda _: _start_standby(planned.result(), options, built))
             made = libraries.make(options, targets, step, place.gpus)
             built.set()
-            head_start.cancel()  # of a library that nobody asked for: its folder is locked
+            early_build.cancel()  # of a library that nobody asked for: its folder is locked
             step("asking the reference", 0, None)
             work = replace(planned.result(), builds=tuple(one.build for one in made))
         if executor:  # whose workers are asked once they have the library's builds
             work = _chosen(work, executor)
-        taking_part = part_of(place.parts(work, options.judges), options.shard)
+        taking_part = part_of(place.parts(work, options.evaluators), options.shard)
         found = place.execute(work, taking_part, {one.build: one.path for one in made}, step)
     return assemble(work, taking_part, found, made[0].path, without, place, options.shard)
 
 
-def _start_spares(work: RunWork, options: Options, built: threading.Event) -> None:
-    """Starts what the judges will need besides the library, until that is built."""
-    for part in parts(work, options.judges):
-        for module in part.judge.SPARES if part.items else ():
-            if built.is_set() or not spares.begin(module, options.timeout):
+def _start_standby(work: RunWork, options: Options, built: threading.Event) -> None:
+    """Starts what the evaluators will need besides the library, until that is built."""
+    for part in parts(work, options.evaluators):
+        for module in part.evaluator.STANDBY if part.items else ():
+            if built.is_set() or not standby.begin(module, options.timeout):
                 return
 
 
 def _plan(options: Options) -> RunWork:
     """The first step: networks and cases. What of them was chosen, and the builds, come later."""
-    manifest = Manifest.load(options.project)
+    manifest = Manifest.load(options.project).for_targets(options.targets)
     whole = planning.make(
         manifest,
         options.project,
@@ -111,7 +112,7 @@ def _large(options: Options, manifest: Manifest) -> LargeCase | str:
 
 def assemble(
     work: RunWork,
-    taking_part: Sequence[JudgePart],
+    taking_part: Sequence[EvaluatorPart],
     found: Mapping[Item, Answers],
     library: Path,
     more: str,
@@ -122,7 +123,7 @@ def assemble(
 
     Args:
         work: what the items were made from.
-        taking_part: the judges' parts.
+        taking_part: the evaluators' parts.
         found: what came of each item.
         library: the first build's file.
         more: what else there is to report of the host's part.
@@ -139,9 +140,11 @@ def assemble(
             sections[item.section] += [_located(one, item.build) for one in found[item].results]
         absent = next((one.absent for one in findings if one.absent), part.absent)
         statuses[part.name] = replace(part, absent=absent).status if absent else executor.summary(part, work, findings)
-    host = taking_part[0].judge.NAME
+    networks = tuple(one for one in work.whole.networks if one.id in {item.network for item in found})
+    had = {one.network for one in sections["verdicts"] if isinstance(one, Verdict) and one.runtime == tensorrt.NAME}
+    sections["verdicts"] += targeted.verdicts(work.manifest, networks, had)
+    host = taking_part[0].evaluator.NAME
     statuses[host] = "; ".join(filter(None, (statuses[host], more)))
-    ran = {item.network for part in taking_part for item in part.items}
     return Report(
         plugin=work.manifest.plugin.name,
         library=str(library),
@@ -154,7 +157,7 @@ def assemble(
         runtimes=statuses,
         sanitize=work.sanitize,
         schedules=work.schedules,
-        networks=tuple(one for one in work.whole.networks if one.id in ran),
+        networks=networks,
         kept_fields=work.whole.kept_fields,
         strict=work.strict,
         shard=str(shard) if shard else "",

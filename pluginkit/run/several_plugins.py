@@ -51,7 +51,7 @@ def run(options: Options, step: Step = lambda *_: None, executor: Executor | Non
 
     Args:
         options: what to do.
-        step: told how far it is.
+        step: called with each step of the progress.
         executor: as of `runner.run`.
 
     Raises:
@@ -187,7 +187,7 @@ def _joined(reports: Sequence[Report]) -> Report:
         controls=tuple(verdict for report in reports for verdict in report.controls),
         registries=tuple(verdict for report in reports for verdict in report.registries),
         checks=tuple(verdict for report in reports for verdict in report.checks),
-        check_warnings=tuple(doubt for report in reports for doubt in report.check_warnings),
+        check_warnings=tuple(warning for report in reports for warning in report.check_warnings),
         networks=tuple(network for report in reports for network in report.networks),
         runtimes=runtimes,
     )

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from pluginkit.build import build
 from pluginkit.errors import PluginkitError
-from pluginkit.judges.protocol import ON_CPU, Answers, Build, Item, RunWork
+from pluginkit.evaluators.protocol import ON_CPU, Answers, Build, Item, RunWork
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import root
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common, Sessions
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run import messages, on_gpu, several_plugins
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.items import parts
@@ -69,7 +69,7 @@ class Suite:
         for part in parts(self._work):
             self._items.update({item.id: item for item in part.items})
             if not part.items:
-                self._items[part.judge.NAME] = ItemResult(skipped=part.absent)
+                self._items[part.evaluator.NAME] = ItemResult(skipped=part.absent)
         if obstacle:
             self._items[ON_GPU.target] = ItemResult(skipped=f"target gpu: {obstacle}")
 

@@ -68,7 +68,7 @@ def watch(options: Options, saved: Iterable[Collection[Path]], screen: Screen) -
         first = False
         if concerned is None:
             continue
-        due = concerned if due is None else _both(due, concerned, options)
+        due = concerned if due is None else _merged(due, concerned, options)
         failed, passed = _round(due, failed, screen)
         due = None if passed else due
         screen.line(f"Waiting for a file to be saved in {root(options.project).resolve()}; Ctrl-C ends.")
@@ -147,7 +147,7 @@ def _given(options: Options) -> list[Path]:
     return [file for file in (options.library, options.data, options.calibration.data) if file is not None]
 
 
-def _both(one: Options, other: Options, whole: Options) -> Options:
+def _merged(one: Options, other: Options, whole: Options) -> Options:
     """Two runs of parts of `whole` as one."""
     if whole in {one, other}:
         return whole

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pluginkit.demands import Doubt
-from pluginkit.network.model import Array, Dims
+from pluginkit.demands import DemandWarning
+from pluginkit.network.networks import Array, Dims
 
 Target: TypeAlias = Literal["cpu", "gpu"]
 """What a library is built for, and where its kernels run."""
 
-Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused", "handles", "page-start"]
+Way: TypeAlias = Literal["eager", "graph", "concurrent", "reused", "handles", "page-start", "as-8.5", "branches"]
 """How enqueue is called: simply; on a GPU captured into a graph that is replayed; with a second context at work; in a
-context that has run other cases before; or by TensorRT 10 with handles of cuDNN and cuBLAS."""
+context that has run other cases before; by TensorRT 10 with handles of cuDNN and cuBLAS; as TensorRT 8.5.3 does it in
+an engine of several profiles whose tactics were timed; or in the branches that are not taken too, as it does there."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ModelInput:
 
     Attributes:
         name: its name.
-        dims: -1 is an open dimension.
+        dims: -1 is a dynamic dimension.
         shape_tensor: whether the network computes shapes from its values, so that a profile must give them.
         dtype: TensorRT's name of its type.
     """
@@ -113,7 +114,7 @@ class BuildVerdict:
     configured: tuple[Configured, ...] = ()
     seconds: float = 0.0
     lenient: tuple[str, ...] = ()
-    warnings: tuple[Doubt, ...] = ()
+    warnings: tuple[DemandWarning, ...] = ()
     printed: tuple[str, ...] = ()
     method: str = ""
     demand: str = ""
@@ -132,4 +133,4 @@ class Ran:
     outputs: dict[str, Array]
     enqueues: int
     watched: str = ""
-    warnings: tuple[Doubt, ...] = ()
+    warnings: tuple[DemandWarning, ...] = ()

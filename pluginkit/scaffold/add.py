@@ -151,7 +151,7 @@ def _text(path: Path) -> str:
             return file.read()
     except FileNotFoundError:
         raise UsageError(
-            f"{path} does not exist: this is no project as `pluginkit new` lays it out.",
+            f"{path} does not exist: this is not a project as `pluginkit new` lays it out.",
             hint="Go to the project's folder, or make one: pluginkit new MyPlugin",
         ) from None
     except (OSError, UnicodeDecodeError) as error:

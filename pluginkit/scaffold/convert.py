@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pluginkit.bases import BASES, FOR_NEW
+from pluginkit.bases import written
 from pluginkit.errors import UsageError
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import root
 from pluginkit.scaffold import writing
-from pluginkit.scaffold.names import close_to
+from pluginkit.scaffold.signature import bases_of
 
 
 def convert(project: Path, to: str) -> Path:
@@ -18,19 +18,17 @@ def convert(project: Path, to: str) -> Path:
 
     Args:
         project: its folder.
-        to: the base.
+        to: the base, or both that a layer can be, as in `dynamic,v3`.
 
     Raises:
-        UsageError: no project, no such base, the plugin has it already or can't have it, or it is no layer. Nothing is
-            written then.
+        UsageError: no project, no such base, the plugin has it already or can't have it, or it is not a layer. Nothing
+            is written then.
     """
-    if to not in FOR_NEW:
-        there = ", ".join(f"{name} ({one.interface})" for name, one in FOR_NEW.items())
-        raise UsageError(f"There is no base '{to}'{close_to(to, FOR_NEW)}", hint=f"There is: {there}.")
+    wanted = bases_of(to)
     manifest = Manifest.load(project)
     plugin = manifest.plugin
-    if plugin.base == to:
-        raise UsageError(f"{plugin.name} is an {BASES[plugin.base].interface} already.", hint="Nothing is to be done.")
+    if plugin.interfaces == wanted:
+        raise UsageError(f"{plugin.name} is an {plugin.shown} already.", hint="Nothing is to be done.")
     folder = (project if project.is_dir() else project.parent).resolve()
     sources = [*folder.glob("src/*.cpp"), *folder.glob("src/*.h"), *root(folder).glob("src/*.cpp")]
     if not any("pluginkit::Layer<" in path.read_text(encoding="utf-8") for path in sources):
@@ -39,13 +37,13 @@ def convert(project: Path, to: str) -> Path:
             hint="docs/layers.md of pluginkit shows how a class becomes a layer.",
         )
     file = folder / FILE_NAME
-    text = _with_base(file.read_text(encoding="utf-8"), to)
-    Manifest.parse(text, f'With base = "{to}" {file}')
+    text = _with_base(file.read_text(encoding="utf-8"), written(wanted))
+    Manifest.parse(text, f"With base = {written(wanted)} {file}")
     writing.write(folder, {file: text})
     return file
 
 
 def _with_base(text: str, base: str) -> str:
     """The manifest's text with another base, comments and all else as they are."""
-    changed, count = re.subn(r'(?m)^(\s*base\s*=\s*)(["\'])\w+\2', rf'\g<1>"{base}"', text, count=1)
-    return changed if count else re.sub(r"(?m)^\[plugin\][^\n]*$", rf'\g<0>\nbase = "{base}"', text, count=1)
+    changed, count = re.subn(r"(?m)^(\s*base\s*=\s*)(?:([\"'])\w+\2|\[[^\]]*\])", rf"\g<1>{base}", text, count=1)
+    return changed if count else re.sub(r"(?m)^\[plugin\][^\n]*$", rf"\g<0>\nbase = {base}", text, count=1)

@@ -1,4 +1,4 @@
-"""One more plugin in a project's entry and CMakeLists.txt, where what stands there leaves no doubt of the place."""
+"""One more plugin in a project's entry and CMakeLists.txt, where what stands there shows the place clearly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def creator(text: str, header: str, name: str) -> str | None:
     """A source with `#include "header"` and the creator class `name` in PLUGINKIT_PLUGINS(...).
 
     The text as it is where it has both; None where it is not plain what to change: no such macro or two, arguments
-    that are no names, or code that depends on `#if`.
+    that are not names, or code that depends on `#if`.
     """
     code = _without(_CPP, text, strings=False)
     bare = _without(_CPP, text, strings=True)
@@ -57,7 +57,7 @@ def sources(text: str, slug: str, files: Sequence[str]) -> str | None:
     """CMakeLists.txt with more files in the SOURCES of `pluginkit_add_plugin(slug ...)`.
 
     The text as it is where it has them; None where it is not plain what to change: no such call or two, one within a
-    block, or one whose last argument is no source.
+    block, or one whose last argument is not a source.
     """
     code = _without(_CMAKE, text, strings=False)
     bare = _without(_CMAKE, text, strings=True)

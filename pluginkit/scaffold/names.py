@@ -10,32 +10,14 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 
+from pluginkit.build.signature.cpp_names import HEADER_NAMES, check_cpp
 from pluginkit.errors import UsageError
 from pluginkit.manifest import slug
 from pluginkit.paths import include_dir
 
-# fmt: off
-_CPP = frozenset([
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
-    "char", "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
-    "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete",
-    "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
-    "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct",
-    "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename",
-    "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-])
-# fmt: on
-"""C++20's keywords and alternative tokens: C++17's and those that a project would stumble over later."""
-
-# fmt: off
-_MACROS = frozenset([
-    "NULL", "EOF", "assert", "errno", "stdin", "stdout", "stderr", "linux", "unix", "i386", "major", "minor",
-    "makedev", "signbit", "isnan", "isinf",
-])
-# fmt: on
 _TYPES = frozenset(["Input", "Output", "Inputs", "Outputs", "int8_t", "int32_t", "int64_t", "uint32_t", "size_t"])
+_NAMESPACES = frozenset(["pluginkit", "nvinfer1", "std"])
+"""What a class's own name must not hide from its methods."""
 _LOCALS = ["np", "total", "positive", "shape", "reference", *(f"result{number}" for number in range(1, 100))]
 _FREE = frozenset(["filter", "id", "input", "round", "slice", "sorted"])
 """Python's own functions that no generated line calls, and that are attributes' names, as Unique's `sorted`."""
@@ -69,7 +51,10 @@ def check_plugin(name: str) -> None:
     hint = "A plugin's name is a C++ class name, such as MyPlugin or RMSNorm2d."
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise UsageError(f"'{name}' cannot be a plugin's name: it is not a C++ identifier.", hint=hint)
-    _check_cpp(name, "a plugin's name", hint)
+    check_cpp(name, "a plugin's name", hint)
+    if name in HEADER_NAMES | _NAMESPACES:
+        problem = "its header has that name for something else" if name in HEADER_NAMES else "C++ has a namespace of it"
+        raise UsageError(f"'{name}' cannot be a plugin's name: {problem}.", hint=f"Try {name.capitalize()}Plugin.")
     short = slug(name)
     owners = {"CMake has a target": _TARGETS, "the system has a library": _LIBRARIES, "a project has a file": _FILES}
     for owner, taken in owners.items():
@@ -100,7 +85,7 @@ def check_member(name: str, what: str) -> None:
     hint = "Such names are letters, digits and underscores, as x, input_ids or alpha."
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(f"'{name}' cannot be {what}'s name: it is not a C++ identifier.", hint=hint)
-    _check_cpp(name, f"{what}'s name", hint)
+    check_cpp(name, f"{what}'s name", hint)
     if keyword.iskeyword(name) or name in _PYTHON:
         kind = "a Python keyword" if keyword.iskeyword(name) else "taken in reference.py"
         raise UsageError(f"'{name}' cannot be {what}'s name: it is {kind}.", hint=f"Try {name.lower()}_.")
@@ -139,14 +124,3 @@ def check_text(value: str, what: str, limit: int) -> None:
     size = len(value.encode())
     if size > limit:
         raise UsageError(f"The {what} is too long: {size} bytes.", hint=f"TensorRT's limit is {limit} bytes.")
-
-
-def _check_cpp(name: str, what: str, hint: str) -> None:
-    if name in _CPP:
-        raise UsageError(f"'{name}' cannot be {what}: it is a C++ keyword.", hint=hint)
-    if "__" in name or re.match(r"_[A-Z]", name):
-        raise UsageError(
-            f"'{name}' cannot be {what}: C++ reserves names with '__', or '_' before a capital.", hint=hint
-        )
-    if name in _MACROS:
-        raise UsageError(f"'{name}' cannot be {what}: it is a macro in C or C++ headers.", hint=hint)

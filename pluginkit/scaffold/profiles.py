@@ -58,7 +58,7 @@ def beside(ranges: Mapping[str, Range], fixed: Mapping[str, int]) -> dict[str, R
 
 
 def apart(least: int, others: Sequence[int]) -> int:
-    """The first number from `least` on that is no multiple of another, nor a divisor."""
+    """The first number from `least` on that is not a multiple of another, nor a divisor."""
     return next(size for size in itertools.count(least) if all(size % one and one % size for one in others))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pluginkit.scaffold.kernels import patterns
 def new(
     name: str,
     *,
-    directory: Path | None = None,
+    directory: str | os.PathLike[str] = ".",
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     fields: Sequence[str] | None = None,
@@ -26,18 +27,27 @@ def new(
     workspace: str = "",
     kernel: str = "",
 ) -> Path:
-    """Write a plugin project into a new folder of `directory` (default: the current one); the folder's path.
+    """Write a plugin project into a new folder of `directory`, as `pluginkit new NAME`.
 
-    `inputs`, `outputs` and `fields` are written as on the command line: `x:float32,int8:n,c,h,w`, `alpha:float32=0.5`.
-    No inputs: one image-like x. No outputs: one y like the first floating input. `fields=None`: one alpha, or none
-    where the kernel's pattern uses none; `[]`: none.
-    Every tensor with INT8 or FP8 gets a field for its scale. `formats` are given to the tensors that can have them.
-    `workspace` is an expression of bytes, and `kernel` the kernel's pattern (`scaffold.kernels.patterns`); without one
-    it is the usual one for the signature (`patterns.chosen`).
+    Args:
+        name: the plugin's C++ class: `MyPlugin`.
+        directory: the parent folder.
+        inputs: tensors as `NAME:TYPES:SHAPE`, `x:float32,int8:n,c,h,w`. None: one image-like x.
+        outputs: likewise; the shape may be an expression. None: one y like the first floating input.
+        fields: plugin fields as `NAME:TYPE=DEFAULT`, `alpha:float32=0.5`. None: one alpha, or none where the kernel
+            uses none. Every tensor with INT8 or FP8 gets a field for its scale besides.
+        namespace: the plugin's namespace in TensorRT's registry.
+        version: the plugin's version in TensorRT's registry.
+        base: `dynamic` (IPluginV2DynamicExt), `v3` (IPluginV3), `ioext` (IPluginV2IOExt) or `dynamic,v3`.
+        formats: tensor formats besides linear, as `chw32`, for the tensors that can have them.
+        workspace: its size in bytes as an expression of the shapes' symbols: `4 * n * c`.
+        kernel: the pattern that the kernel begins as (`pluginkit new --help` lists them). Empty: the usual one.
+
+    Returns:
+        The project's folder: `directory/my_plugin`.
 
     Raises:
-        UsageError: a name, type, shape or combination that makes no sense, or the folder is there already.
-            Nothing is written then.
+        UsageError: a name, type, shape or combination that is not possible, or the folder exists. Nothing is written.
     """
     text, pattern = described(
         name,
@@ -51,7 +61,7 @@ def new(
         formats=formats,
         workspace=workspace,
     )
-    return write(text, directory, kernel=pattern)
+    return write(text, Path(directory), kernel=pattern)
 
 
 def described(name: str, kernel: str, fields: Sequence[str] | None, **options: Any) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from pluginkit import shapes
-from pluginkit.bases import BASES, FOR_NEW, Name
+from pluginkit.bases import BASES, BOTH, FOR_NEW, Name, written
 from pluginkit.build.signature.fields import quote
 from pluginkit.dtypes import REFUSED, DType
 from pluginkit.errors import UsageError
@@ -27,7 +27,7 @@ _MAX_NUMBER = 2**31 - 1
 _TEST_SECTION = (
     "",
     "[test]",
-    "# What no document of TensorRT asks of a plugin, and a good one does, fails too.",
+    "# Robustness that no TensorRT document demands (docs/demands.md) counts, too: its warnings fail.",
     "strict = true",
 )
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"
@@ -106,7 +106,8 @@ def write(
     Raises:
         UsageError: an option that makes no sense.
     """
-    interface = _base(base)
+    interfaces = bases_of(base)
+    interface = interfaces[-1]
     names.check_plugin(name)
     names.check_text(version, "version", MAX_NAME)
     names.check_text(namespace, "namespace", MAX_NAME)
@@ -131,13 +132,30 @@ def write(
         name=name,
         version=version,
         namespace=namespace,
-        base=interface,
+        interfaces=interfaces,
         inputs=ins,
         outputs=outs,
         fields=[*attributes, *scales],
         forms=forms,
         workspace=_workspace(workspace),
     )
+
+
+def bases_of(text: str) -> tuple[Name, ...]:
+    """The interfaces that an option names, the one of later TensorRT last.
+
+    Raises:
+        UsageError: there is no such base, or they don't go together.
+    """
+    found = [_base(name.strip()) for name in text.split(",")]
+    if len(found) > 1 and sorted(found) != sorted(BOTH):
+        raise UsageError(
+            f"A layer can't be {' and '.join(found)} together.", hint=f"One base, or {','.join(BOTH)}, as {_BOTH}."
+        )
+    return BOTH if len(found) > 1 else tuple(found)
+
+
+_BOTH = "an IPluginV3, and with TensorRT 8, which has none, an IPluginV2DynamicExt"
 
 
 def _base(base: str) -> Name:
@@ -150,14 +168,12 @@ def _base(base: str) -> Name:
             f"Base '{base}' ({BASES[base].interface}) is for libraries that exist: there is no template of it.",
             hint=f"New plugins: {there}. A library that another build makes: pluginkit adopt LIB.so.",
         )
-    close = difflib.get_close_matches(base.lower(), FOR_NEW, n=1)
-    guess = f"; did you mean '{close[0]}'?" if close else "."
-    raise UsageError(f"There is no base '{base}'{guess}", hint=f"There is: {there}.")
+    raise UsageError(f"There is no base '{base}'{names.close_to(base, FOR_NEW)}", hint=f"There is: {there}.")
 
 
 def _tensor(text: str, what: str) -> _Tensor:
     parts = text.split(":")
-    more = dict(_more(part, text, what) for part in parts[3:])
+    more = dict(_suffix(part, text, what) for part in parts[3:])
     if len(parts) < 3 or len(more) < len(parts) - 3:
         raise UsageError(f"'{text}' does not describe {what}.", hint=_TENSOR_FORM + ".")
     if "values" in more:
@@ -175,7 +191,7 @@ def _tensor(text: str, what: str) -> _Tensor:
     return _Tensor(name, tuple(types), tuple(_dim(dim, text) for dim in dims), **more)
 
 
-def _more(part: str, text: str, what: str) -> tuple[str, str]:
+def _suffix(part: str, text: str, what: str) -> tuple[str, str]:
     """What else a tensor is described by: a key and its value."""
     key, equals, value = (side.strip() for side in part.partition("="))
     known = _KEYS[what]
@@ -242,7 +258,7 @@ def _workspace(text: str) -> str:
     """As it stands in pluginkit.toml.
 
     Raises:
-        UsageError: it is no expression.
+        UsageError: it is not an expression.
     """
     if not text:
         return ""
@@ -279,7 +295,7 @@ def _dtype(name: str, text: str, known: list[DType]) -> DType:
 
 def _scale(name: str, tensor: _Tensor) -> FieldOption:
     kinds = " or ".join(kind.short for kind in tensor.types if kind.is_quantized)
-    return FieldOption(name, FieldType.FLOAT32, None, 0.0, f"what an {kinds} step of {tensor.name} is worth")
+    return FieldOption(name, FieldType.FLOAT32, None, 0.0, f"scale of {tensor.name} in {kinds}")
 
 
 def _like(inputs: Sequence[_Tensor]) -> _Tensor:
@@ -316,7 +332,7 @@ def _check_scales(tensors: Sequence[_Tensor], fields: Sequence[FieldOption], bas
             )
         if field is None or field.type is not FieldType.FLOAT32:
             raise UsageError(
-                f"The scale of '{tensor.name}' is the field '{tensor.scale}', and no float32 field is called so.",
+                f"The scale of '{tensor.name}' is '{tensor.scale}', and there is no float32 field of that name.",
                 hint=f"Write {form}, or :scale= of another field.",
             )
         if field.length is None:
@@ -351,7 +367,7 @@ def _toml(
     name: str,
     version: str,
     namespace: str,
-    base: Name,
+    interfaces: Sequence[Name],
     inputs: Sequence[_Tensor],
     outputs: Sequence[_Tensor],
     fields: Sequence[FieldOption],
@@ -361,7 +377,7 @@ def _toml(
     lines = ["[plugin]", f"name = {quote(name)}", f"version = {quote(version)}"]
     lines += [
         f"namespace = {quote(namespace)}",
-        f"base = {quote(base)}",
+        f"base = {written(interfaces)}",
         f"description = {quote(name + ': what it does')}",
         *([f"workspace = {workspace if workspace.isdigit() else quote(workspace)}"] if workspace else []),
     ]
@@ -395,7 +411,7 @@ def _toml(
         return "\n".join([*lines, *_profiles_of_ranks(inputs, outputs, symbols), *_TEST_SECTION])
     rank = max(len(tensor.shape) for tensor in (*inputs, *outputs))
     counted = {item.length for item in fields if isinstance(item.length, str)}
-    dynamic = BASES[base].dynamic_shapes
+    dynamic = BASES[interfaces[-1]].dynamic_shapes
     every = {"default": profiles.usual(len(symbols), rank)} if dynamic else profiles.static(len(symbols), rank)
     for profile, sizes in every.items():
         # A list with an element for each has so many in all profiles.

@@ -17,7 +17,6 @@ import clang_format
 from jinja2 import Environment
 from jinja2.ext import Extension
 
-from pluginkit.bases import BASES
 from pluginkit.build.signature import cpp_namespace
 from pluginkit.build.signature.fields import quote
 from pluginkit.errors import BuildFailed
@@ -93,7 +92,7 @@ def _of_manifest(text: str) -> dict[str, Any]:
         "namespace": plugin.namespace,
         "version": plugin.version,
         "base": plugin.base,
-        "interface": BASES[plugin.base].interface,
+        "interface": plugin.shown,
         "namespace_cpp": cpp_namespace(plugin.name),
         "py_module": names.python_module(plugin.name),
         "manifest": text,

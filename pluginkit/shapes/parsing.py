@@ -71,7 +71,9 @@ def _convert(node: ast.expr, text: str) -> Expr:
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         if isinstance(node.slice, ast.Constant) and type(node.slice.value) is int:
             return Element(node.value.id, node.slice.value)
-        raise UsageError(f"In the dimension '{text}' an index is no whole number from 0 on, as in pads[0].", hint=_FORM)
+        raise UsageError(
+            f"In the dimension '{text}' an index is not a whole number from 0 on, as in pads[0].", hint=_FORM
+        )
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
         return Operation(_BINARY[type(node.op)], _convert(node.left, text), _convert(node.right, text))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (*CALLS, LENGTH):

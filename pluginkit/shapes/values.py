@@ -169,7 +169,7 @@ def _named(expr: Name, env: Values) -> int:
         return value
     if not isinstance(value, tuple):
         what = "a length" if isinstance(expr, Length) else "an element"
-        raise UsageError(f"'{render(expr)}' is {what}, and '{expr.name}' is no list.", hint=f"Write {expr.name}.")
+        raise UsageError(f"'{render(expr)}' is {what}, and '{expr.name}' is not a list.", hint=f"Write {expr.name}.")
     if isinstance(expr, Length):
         return len(value)
     if expr.index >= len(value):

@@ -18,7 +18,7 @@ import numpy as np
 from pluginkit.bases import BASES
 from pluginkit.errors import NothingSelected, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.points import Point, convert, is_integer, place, read_arrays
 
 Method: TypeAlias = Literal["max", "entropy"]
@@ -134,7 +134,7 @@ def divergence(counts: Array, kept: int) -> float:
 
 
 def read_samples(manifest: Manifest, file: Path) -> list[Point]:
-    """The samples of a person's calibration data: an .npz with an array for each input, all with as many samples.
+    """The samples of the user's calibration data: an .npz with an array for each input, all with as many samples.
 
     An array has the input's dimensions, with one more in front that counts the samples, or without it for one sample.
 
@@ -160,7 +160,7 @@ def read_samples(manifest: Manifest, file: Path) -> list[Point]:
             raise UsageError(f"{file}: '{tensor.name}' is empty: shape {list(array.shape)}.", hint="Give it values.")
         if not is_integer(tensor) and any(kind.is_quantized for kind in tensor.types) and array.min() == array.max():
             raise UsageError(
-                f"{file}: '{tensor.name}' is {array.flat[0]:g} everywhere, which says nothing of its range.",
+                f"{file}: '{tensor.name}' is {array.flat[0]:g} everywhere, which says nothing about its range.",
                 hint="Give samples like those that the network will see.",
             )
     count = next(iter(counts.values()))

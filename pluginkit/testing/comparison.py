@@ -12,7 +12,7 @@ from polygraphy.comparator import IterationResult, OutputCompareResult, SimpleCo
 from polygraphy.logger import G_LOGGER
 
 from pluginkit import float8
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 
 _POLYGRAPHYS_LOGGER = threading.Lock()
 """Its verbosity is one for all threads."""
@@ -34,7 +34,7 @@ class OutputComparison:
             Infinity for NaN, a wrong shape, none.
         unit: `abs`, or `steps` of quantization.
         allowed: what the tolerance allows at that place, in `unit`.
-        index: where that error is; None if that is no place.
+        index: where that error is; None if that is not a place.
         got: the value there.
         expected: the oracle's value there.
         message: what is wrong, a sentence; empty if nothing is.
@@ -94,10 +94,12 @@ def compare(outputs: Mapping[str, Array], expected: Mapping[str, Array], toleran
 
     NaN is right where the oracle has NaN, an infinity where it has the same infinity.
     """
-    return Comparison(tuple(_one(name, outputs.get(name), want, tolerance) for name, want in expected.items()))
+    return Comparison(
+        tuple(_compare_output(name, outputs.get(name), want, tolerance) for name, want in expected.items())
+    )
 
 
-def _one(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> OutputComparison:
+def _compare_output(name: str, got: Array | None, want: Array, tolerance: Tolerance) -> OutputComparison:
     step = tolerance.scales.get(name, 0.0)
     unit: Literal["abs", "steps"] = "steps" if np.any(step) else "abs"
     exact = want.dtype.kind in "iub"
@@ -195,7 +197,7 @@ def _values(
     allowed = max(atol, rtol * abs(float(want[index]))) if np.isfinite(want[index]) else atol
     allowed = max(allowed, float(np.broadcast_to(moved, error.shape)[index]))
     found = float(error[index]) / size
-    # The slack is for float32 products, not for a person to read.
+    # The slack is for float32 products, not for the user to read.
     limit = round(allowed / size - STEP_SLACK) if step else allowed
     message = ""
     if not ok:

@@ -9,18 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import Number, Value, is_carried, shown
 from pluginkit.manifest import Attribute, Manifest
-from pluginkit.network.model import Array, FieldValues
+from pluginkit.network.networks import Array, FieldValues
 from pluginkit.testing.points import Point, generator
 from pluginkit.testing.reference import Reference
 
-MOST = 2
-"""So many values of a field are tried, each in a network of its own."""
+MOST, MOST_DECLARED = 2, 5
+"""So many values of a field are tried, each in a network of its own, where the manifest declares none, and some."""
+_FEW = 6
+"""Of a range of so many whole numbers all are tried, as of an axis."""
+_MOST_PAIRS = 12
+"""So many networks with other values of several fields at once."""
 VISIBLE = 1e-3
 """What an output must change by, relative to itself or to 1, for a lost field to show."""
 _LIMIT = 3e4
@@ -60,7 +65,7 @@ def choose(
         unseen: list[FieldValues] = []
         why = "its declared values leave none but the default"
         for value in dict.fromkeys(_candidates(field, fields[field.name], generator(seed, "field", field.name))):
-            if len(mine) == (1 if field.type.is_integer and not field.declares_values and field.is_number else MOST):
+            if len(mine) == _most(field):
                 break
             one = FieldValues(field.name, value, fields[field.name], field.declares_values)
             if shapeless := _no_shape(manifest, {**fields, field.name: value}, fields):
@@ -83,7 +88,47 @@ def choose(
         found += mine or unseen[:1]
         if not mine:
             kept[field.name] = "outputs do not depend on it" if unseen else why
-    return Varied(tuple(found), kept)
+    together = [one for one in _together(found) if not _no_shape(manifest, {**fields, **one.values}, fields)]
+    taken = [one for one in together if _taken(manifest, reference, {**fields, **one.values}, points)]
+    return Varied((*found, *(replace(one, number=number) for number, one in enumerate(taken, 1))), kept)
+
+
+def _most(field: Attribute) -> int:
+    """So many values of it are tried."""
+    if field.declares_values:
+        return MOST_DECLARED
+    return 1 if field.type.is_integer and field.is_number else MOST
+
+
+def _taken(manifest: Manifest, reference: Reference, fields: Mapping[str, Value], points: Sequence[Point]) -> bool:
+    """Whether the reference takes values that the manifest doesn't declare together."""
+    try:
+        for point in points:
+            _outputs(manifest, reference, fields, point)
+    except CheckFailed:
+        return False
+    return True
+
+
+def _together(found: Sequence[FieldValues]) -> Iterator[FieldValues]:
+    """As few rows of other values of several fields as a greedy choice finds in which each two values of two fields
+    stand at once (pairwise covering); of declared values alone, two of each field."""
+    by_name: dict[str, list[FieldValues]] = {}
+    for one in found:
+        if one.declared and len(by_name.setdefault(one.name, [])) < MOST:
+            by_name[one.name].append(one)
+    lists = list(by_name.values())
+    left = {frozenset(pair) for a, b in combinations(lists, 2) for pair in product(a, b)}
+    for _ in range(_MOST_PAIRS):
+        if not left:
+            return
+        row = list(min(left, key=lambda pair: sorted((one.name, one.number) for one in pair)))
+        for several in lists:
+            if several[0].name not in {one.name for one in row}:
+                row.append(max(several, key=lambda one: sum(frozenset((one, other)) in left for other in row)))
+        left -= {frozenset(pair) for pair in combinations(row, 2)}
+        first, *rest = sorted(row, key=lambda one: [other.name for other in found].index(one.name))
+        yield replace(first, more=tuple((one.name, one.value) for one in rest))
 
 
 def _no_shape(manifest: Manifest, fields: Mapping[str, Value], usual: Mapping[str, Value]) -> str:
@@ -148,7 +193,7 @@ def _texts(field: Attribute, usual: str) -> Iterator[Value]:
 def _elements(field: Attribute, usual: Number, rng: np.random.Generator) -> Iterator[Number]:
     """Other numbers than the usual one, in the field's precision."""
     for value in _declared(field, usual, rng) if field.declares_values else _near(field, usual, rng):
-        # The neighbours of a type's ends are no values of it.
+        # The neighbours of a type's ends are not values of it.
         number = int(value) if field.type.is_integer else value
         if field.type.holds(number) and (exact := field.type.exact(number)) != usual:
             yield exact
@@ -164,7 +209,10 @@ def _declared(field: Attribute, usual: Number, rng: np.random.Generator) -> Iter
     high = field.max if field.max is not None else usual + reach
     if not field.type.is_integer:
         yield float(rng.uniform(low, high))
-    yield from (high, low)
+    yield from (end for end in (field.max, field.min) if end is not None)
+    yield from (0 if low < 0 < high else high, high, low)
+    if field.type.is_integer and high - low < _FEW:
+        yield from range(int(low), int(high) + 1)
     yield from (low + (high - low) * part for part in rng.uniform(size=MOST))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pluginkit import float8
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 from pluginkit.testing.comparison import OutputComparison
 
 LARGEST = 256
@@ -20,7 +20,7 @@ class Picture:
     """Errors on two axes.
 
     Attributes:
-        values: |got - expected| in `Heat.unit`, 2-D float32; infinity where one of the two is no finite number.
+        values: |got - expected| in `Heat.unit`, 2-D float32; infinity where one of the two is not a finite number.
         size: rows and columns of what is shown, before squares were joined.
     """
 

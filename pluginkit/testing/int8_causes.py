@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 LOW, HIGH = -128, 127
 FITTING = 0.97
@@ -22,7 +22,7 @@ EVIDENCE = 4
 FEW = 32
 """With fewer values, it proves nothing that none of the mistakes fits."""
 ALIKE = 0.02
-"""Two factors that differ by less can't be distinguished, and a factor so near 1 is no mistake."""
+"""Two factors that differ by less can't be distinguished, and a factor so near 1 is not a mistake."""
 HALF = 0.5 + 1e-3
 """Of a step; a kernel computes in float32, the reference in float64."""
 

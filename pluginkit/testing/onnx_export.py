@@ -11,7 +11,7 @@ import onnx
 
 from pluginkit.errors import unwritable
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.testing.families import Family
 from pluginkit.testing.families.base import Setting
 from pluginkit.testing.plan import field_values
@@ -43,7 +43,7 @@ def save(manifest: Manifest, families: Sequence[Family], folder: Path) -> list[P
             for network in made:
                 part = Path(scratch) / "model.onnx"
                 part.write_bytes(network.model)
-                # From the file, as a person's tools will read it.
+                # From the file, as the user's tools will read it.
                 onnx.checker.check_model(str(part))
                 written.append(part.rename(folder / f"{network.id.replace('/', '-')}.onnx"))
     except OSError as error:

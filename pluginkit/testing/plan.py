@@ -18,20 +18,23 @@ from pluginkit.field_types import Value, each
 from pluginkit.formats import Format
 from pluginkit.manifest import FILE_NAME, REST, Manifest, Tolerances
 from pluginkit.network.api_model import ApiNetwork
-from pluginkit.network.model import Array, Case, FieldValues, Network, Scale, Tolerance
+from pluginkit.network.networks import Array, Case, FieldValues, Network, Scale, Tolerance
 from pluginkit.network.plan import Plan
 from pluginkit.testing import precision as precisions_
 from pluginkit.testing import rounding
 from pluginkit.testing.calibration import BY_DEFAULT, Calibration, Method, by_descriptor, ranges, read_samples
 from pluginkit.testing.edges import SPECIAL, counts, special_values
+from pluginkit.testing.edges import ranges as ranges_
 from pluginkit.testing.families import FAMILIES, Family, conditioning, selection
 from pluginkit.testing.families.base import Applier, OracleResult, Setting, StepApplier
 from pluginkit.testing.field_values import Varied, choose
-from pluginkit.testing.points import Point, generator, points, read_arrays, unaligned
+from pluginkit.testing.points import Point, apart, generator, points, read_arrays, unaligned
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.saved_cases import SavedCase
 from pluginkit.testing.shape_splits import ShapeSplit, shape_splits
 
+_FP32_ROUNDINGS = 16 * 2.0**-23
+"""By which inputs may be off where a layer computes in FP32."""
 _ELSE_FACTORS = (-1.0, 0.5, 0.25)
 
 
@@ -55,7 +58,7 @@ def plan(
         precisions: which of the manifest's; None means all.
         families: names of `FAMILIES`, or of groups of them; None means all that can hold the plugin.
         seed: all random shapes and values follow from it.
-        data: an .npz with a person's own inputs, for one more point.
+        data: an .npz with the user's own inputs, for one more point.
         random: how many random points a profile gets.
         calibration: how scales are found.
         saved: cases that lie in the project; each has a network of its own in `plain`, in the first precision.
@@ -90,7 +93,7 @@ def plan(
 
 
 def _of_rank(manifest: Manifest, arrays: Mapping[str, Array]) -> Manifest:
-    """The signature with the rank that a person's arrays have; that of its first profile if none has it."""
+    """The signature with the rank that the user's arrays have; that of its first profile if none has it."""
     found = manifest.like([arrays[tensor.name].ndim for tensor in manifest.inputs])
     return next((one for one in manifest.ranked() if one is found), manifest)
 
@@ -143,13 +146,14 @@ def _plan(
                     networks.append(family.build(setting))
                     made = [
                         case
-                        for point in _points(part, setting, seed, tails=every)
+                        for point in _points(part, setting, reference, seed, tails=every)
                         for case in _cases(family, setting, point, reference, seed)
                     ]
                     cases += with_earlier(made) if every and not setting.variant else made
                     # Values that aren't finite may make other sizes, for which no document says anything.
                     if every and not setting.variant and _takes_special(setting):
                         cases += _special(family, setting, made, reference)
+                        cases += _ranged(family, setting, part, reference, seed)
                         cases += _defined(family, setting, part, reference, seed)
                 for case in saved if every and kind is wanted[0] else ():
                     if part.name in {"", case.point.profile}:
@@ -161,16 +165,35 @@ def _plan(
     return Plan(tuple(networks), tuple(cases), seed, other.kept)
 
 
-def _points(part: ShapeSplit, setting: Setting, seed: int, *, tails: bool) -> list[Point]:
+def _points(part: ShapeSplit, setting: Setting, reference: Reference, seed: int, *, tails: bool) -> list[Point]:
     """The part's points, those with all `tails` if asked for, and in another format than linear those that leave lanes
-    of a vector unused."""
+    of a vector unused. With other values of fields those that have outputs there, and none of the tails."""
     if setting.varied:
-        return [point for point in part.points if point.name == "opt"]
+        ends = [
+            point for point in part.points if point.name in ("min", "opt", "max") or point.name.startswith("random")
+        ]
+        takes = partial(_takes, setting.manifest, reference, setting.fields)
+        return [one for one in (*ends, *apart(part.manifest, ends, seed)) if one.name == "opt" or takes(one)]
     if not setting.variant:
         more = counts.points(part.manifest, part.points, seed) if tails else []
         return [*part.points, *more]
     forms = {tensor.name: setting.form(tensor) for tensor in (*part.manifest.inputs, *part.manifest.outputs)}
     return [*part.points, *unaligned(part.manifest, forms, part.points, seed)]
+
+
+def _takes(manifest: Manifest, reference: Reference, fields: Mapping[str, Value], point: Point) -> bool:
+    """Whether the layer has outputs at a point: a window may have no place in a small image."""
+    if not manifest.possible(point.symbols):
+        return False
+    try:
+        reference([_wide(point.feeds[tensor.name]) for tensor in manifest.inputs], fields)
+    except CheckFailed:
+        return False
+    return True
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
 def kinds_of(family: Family, wanted: Sequence[DType]) -> list[DType]:
@@ -218,7 +241,7 @@ def _varied(
         return
     absent = [FieldValues("", declared=False)] if _defaults(setting) else []
     for one in (*other.values, *absent):
-        fields = {**setting.fields, one.name: one.value} if one.name else setting.fields
+        fields = {**setting.fields, **one.values}
         mine, ranging = _with_fields(setting, manifest, fields, samples)
         # Where it is run: at others a declared value may leave a window no place.
         opt = [point for point in samples if point.name == "opt"] or samples
@@ -260,11 +283,8 @@ def else_factor(manifest: Manifest, reference: Reference, fields: Mapping[str, V
     point = next(point for point in tried if point.name == "opt")
 
     def outputs(factor: float) -> tuple[Array, ...]:
-        entered = [
-            array.astype(np.float64) * factor if array.dtype.kind == "f" else array.astype(np.int64)
-            for array in (point.feeds[tensor.name] for tensor in manifest.inputs)
-        ]
-        return reference(entered, fields)
+        entered = [_wide(point.feeds[tensor.name]) for tensor in manifest.inputs]
+        return reference([one * factor if one.dtype.kind == "f" else one for one in entered], fields)
 
     plain = outputs(1.0)
     for factor in _ELSE_FACTORS:
@@ -303,7 +323,11 @@ def _ordinary(setting: Setting, point: Point) -> dict[str, Array]:
     return feeds
 
 
-def _cases(family: Family, setting: Setting, point: Point, reference: Reference, seed: int) -> list[Case]:
+def _cases(
+    family: Family, setting: Setting, point: Point, reference: Reference, seed: int, *, moved_by: float = 0.0
+) -> list[Case]:
+    """The cases of a point. The inputs for which outputs are the exact ones may be `moved_by` off, relative to each
+    element, or by what is usual for the precision."""
     network_id = setting.network_id(family.NAME)
     several = len(setting.manifest.profiles) > 1
     found = []
@@ -344,9 +368,13 @@ def _cases(family: Family, setting: Setting, point: Point, reference: Reference,
             for manifest in manifests
         ]
         tolerance = _loosest(tolerances)
-        if by := precisions_.input_error(setting.manifest, setting.precision):
+        if by := moved_by or precisions_.input_error(setting.manifest, setting.precision):
             far = conditioning.moved(family, setting, reference, feeds, answer, tolerance, by)
             tolerance = replace(tolerance, moved=far)
+        if moved_by or not setting.manifest.tolerances.float16:
+            half = conditioning.in_half(family, setting, reference, feeds, answer, tolerance)
+            more = {name: np.maximum(off, tolerance.moved.get(name, 0.0)) for name, off in half.items()}
+            tolerance = replace(tolerance, moved={**tolerance.moved, **more})
         for place, profile in family.places(setting, point):
             parts = [network_id, *([point.profile] if several else []), point.name, *filter(None, (suffix, place))]
             found.append(
@@ -418,7 +446,7 @@ def _special(family: Family, setting: Setting, cases: Sequence[Case], reference:
     name = usual.id.removesuffix("opt") + SPECIAL
     made = replace(usual, id=name, point=SPECIAL, feeds=found.feeds, expected=found.expected, arbitrary=arbitrary)
     # Which elements have one nearest step is that of other inputs.
-    return [replace(made, doubt=True, lost={}, earlier=(), clear={}, saturated={})]
+    return [replace(made, advisory=True, lost={}, earlier=(), clear={}, saturated={})]
 
 
 def _takes_special(setting: Setting) -> bool:
@@ -426,6 +454,22 @@ def _takes_special(setting: Setting) -> bool:
     manifest = setting.manifest
     kinds = {setting.kind(tensor) for tensor in (*manifest.inputs, *manifest.outputs)}
     return DType.INT8 not in kinds and not manifest.size_tensors()
+
+
+def _ranged(family: Family, setting: Setting, part: ShapeSplit, reference: Reference, seed: int) -> list[Case]:
+    """The first opt with values in other ranges, as far as the reference's outputs are finite in the plugin's types."""
+    opt = next((point for point in part.points if point.name == "opt" and point.spread), None)
+    tensors = (*setting.manifest.inputs, *setting.manifest.outputs)
+    if opt is None or any(setting.kind(tensor).is_quantized for tensor in tensors):
+        return []
+    found = []
+    for point in ranges_.points(opt, precisions_.coarsest(setting.manifest, setting.precision), seed):
+        try:
+            made = _cases(family, setting, point, reference, seed, moved_by=_FP32_ROUNDINGS)
+        except CheckFailed:
+            continue
+        found += [case for case in made if all(np.isfinite(one).all() for one in case.expected.values())]
+    return found
 
 
 def _defined(family: Family, setting: Setting, part: ShapeSplit, reference: Reference, seed: int) -> list[Case]:

@@ -1,4 +1,4 @@
-"""Planning in a worker: a person's `reference.py` may raise, hang or exit, and must not take the run with it."""
+"""Planning in a worker: the user's `reference.py` may raise, hang or exit, and must not take the run with it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def make_large(
 def _ask(what: str, timeout: float, **asked: Any) -> object:
     """Has the worker plan."""
     try:
-        with Worker("pluginkit.testing.planning_child", {}, timeout=timeout) as worker:
+        with Worker("pluginkit.testing.planning_worker", {}, timeout=timeout) as worker:
             return worker.call(what, **asked)
     except WorkerTimeout:
         raise CheckFailed(

@@ -14,7 +14,7 @@ from pluginkit.errors import UsageError
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Profile, Tensor
 from pluginkit.network import npz
-from pluginkit.network.model import Array, Dims
+from pluginkit.network.networks import Array, Dims
 
 LARGE = (60.0, -60.0)
 """Some values far outside the bulk (normal, deviation 2), yet small enough for FP16 to take their squares."""
@@ -25,7 +25,7 @@ _DRAWS = 8
 class Point:
     """Shapes within a profile, and one array for each plugin input (float32, or int32 or int64 for integers).
 
-    `spread` is False for a person's own data: no large values or spikes are added to it.
+    `spread` is False for the user's own data: no large values or spikes are added to it.
     """
 
     profile: str
@@ -106,7 +106,7 @@ def holds(profile: Profile, env: Mapping[str, int]) -> bool:
 
 
 def points(manifest: Manifest, seed: int, *, random: int = 1, data: Path | None = None) -> list[Point]:
-    """Min, opt, max and `random` random points of each profile, then the point of a person's own data.
+    """Min, opt, max and `random` random points of each profile, then the point of the user's own data.
 
     A profile whose symbols are all fixed has no random points.
 
@@ -149,6 +149,22 @@ def unaligned(manifest: Manifest, forms: Mapping[str, Format], tried: Sequence[P
                 feeds = values(manifest, env, seed, f"{profile.name}/unaligned")
                 found.append(Point(profile.name, "unaligned", env, feeds))
                 break
+    return found
+
+
+def apart(manifest: Manifest, tried: Sequence[Point], seed: int) -> list[Point]:
+    """For each profile in which some symbols have no two sizes at any point of those tried, a point where all that can
+    differ do: what takes one axis for another is seen there."""
+    found = []
+    for profile in manifest.profiles:
+        mine = [point.symbols for point in tried if point.profile == profile.name]
+        env = profile.at("opt")
+        for name, (low, _, high) in profile.symbols.items():
+            others = {size for other, size in env.items() if other != name}
+            free = (size for step in range(high - low + 1) for size in (env[name] + step, env[name] - step))
+            env[name] = next((size for size in free if low <= size <= high and size not in others), env[name])
+        if not any(len(set(one.values())) == len(set(env.values())) for one in mine) and manifest.possible(env):
+            found.append(Point(profile.name, "apart", env, values(manifest, env, seed, f"{profile.name}/apart")))
     return found
 
 
@@ -240,7 +256,7 @@ def read_arrays(manifest: Manifest, file: Path) -> dict[str, Array]:
 
 
 def place(manifest: Manifest, file: Path, feeds: dict[str, Array], name: str) -> Point:
-    """A person's own values as a point, in the first profile that holds their shapes.
+    """The user's own values as a point, in the first profile that holds their shapes.
 
     Raises:
         UsageError: a wrong rank or dimension, inconsistent symbols, or shapes outside of every profile.

@@ -9,7 +9,7 @@ import numpy as np
 
 from pluginkit.dtypes import QUANTIZED, DType
 from pluginkit.manifest import Close, Manifest, Tensor
-from pluginkit.network.model import Array, Scale, Tolerance
+from pluginkit.network.networks import Array, Scale, Tolerance
 from pluginkit.testing.points import generator
 
 INPUT_HEADROOM = 1.24

@@ -14,7 +14,7 @@ import numpy as np
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import Value, shown
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.points import bind
 
 FILE_NAME = "reference.py"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import junitparser
 
-from pluginkit.demands import Doubt
+from pluginkit.demands import DemandWarning
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, PluginCrashed
 from pluginkit.network.api_model import AnyNetwork
@@ -28,17 +28,21 @@ BUILT = "built"
 """What `Verdict.how` begins with where a builder took the network."""
 NOT_REFUSED = "not refused"
 """`Verdict.how` of a control that was taken."""
-STRICT = "a warning is a failure here (--strict, or strict = true in pluginkit.toml):"
+STRICT = "a warning is a failure here (--strict, strict = true in pluginkit.toml, or E19 for TensorRT 8.5):"
 """What comes before a warning in the message of a case that fails by it."""
 
-NVIDIAS = "refused whatever the operator"
-"""`Verdict.how` where a builder refuses a network whatever the operator: that is no verdict on a plugin."""
+REFUSED_ALIKE = "refused whatever the operator"
+"""`Verdict.how` where a builder refuses a network of a right operator, too."""
+WRONG_ALIKE = "wrong whatever the operator"
+"""`Verdict.how` where NVIDIA's runtime computes wrong values with a right operator, too, or its process ends."""
+NVIDIAS = (REFUSED_ALIKE, WRONG_ALIKE)
+"""`Verdict.how` of what is not a verdict on a plugin."""
 ABSENT = "took no part"
 """How `Report.runtimes` begins for a runtime that wasn't asked."""
 
 
 class Outcome(str, Enum):
-    """How a case or a build ended. A crash is no failure and a skip no pass."""
+    """How a case or a build ended. A crash is not a failure, and a skip is not a pass."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -75,6 +79,7 @@ class CaseResult:
         watched: on target gpu, by what enqueue's calls of CUDA were seen.
         large_untried: why the plugin was not also tried on tensors of more than 2^31 elements, where that goes with the
             case; empty otherwise.
+        unjudged: what a run beyond the profile did not show, and why; a warning that makes no failure.
         heat: where its errors are, if it has failed by them; a picture, which JSON goes without.
         warnings: what TensorRT doesn't require and a good plugin does (docs/demands.md); failures with `--strict`.
         demand: the id of the demand that it fails by; empty where that is told by `defects`, or isn't known.
@@ -104,8 +109,9 @@ class CaseResult:
     after: tuple[str, ...] = ()
     watched: str = ""
     large_untried: str = ""
+    unjudged: str = ""
     heat: Heat | None = field(default=None, compare=False, repr=False)
-    warnings: tuple[Doubt, ...] = ()
+    warnings: tuple[DemandWarning, ...] = ()
     demand: str = ""
     way: str = "eager"
     place: str = ""
@@ -122,11 +128,11 @@ class Warned:
     """A demand that isn't met, and what it is met in.
 
     Attributes:
-        doubt: the first one.
+        warning: the first one.
         cases: the ids of all cases that it is true of.
     """
 
-    doubt: Doubt
+    warning: DemandWarning
     cases: tuple[str, ...]
 
     @property
@@ -195,7 +201,7 @@ class Report:
     """Those of `pluginkit check` that a whole run asks too: `network` is `check/` with the id."""
     shard: str = ""
     """The part of a run that this is, as `2/3`."""
-    check_warnings: tuple[Doubt, ...] = ()
+    check_warnings: tuple[DemandWarning, ...] = ()
     """What these found that TensorRT doesn't require, and no case has shown."""
 
     @property
@@ -216,9 +222,14 @@ class Report:
         return [name for name, status in self.runtimes.items() if status.startswith(ABSENT)]
 
     @property
+    def unjudged(self) -> tuple[str, ...]:
+        """What the runs beyond the profile did not show, and why: the plugin may be wrong there."""
+        return tuple(dict.fromkeys(case.unjudged for case in self.cases if case.unjudged))
+
+    @property
     def warnings(self) -> tuple[Warned, ...]:
         """One for each demand and method, in the order in which they came."""
-        found: dict[tuple[str, str], list[tuple[Doubt, str]]] = {}
+        found: dict[tuple[str, str], list[tuple[DemandWarning, str]]] = {}
         for case in self.cases:
             for one in case.warnings:
                 found.setdefault((one.rule, one.method), []).append((one, case.id))
@@ -248,7 +259,7 @@ class Report:
         del plain["networks"]
         for case in plain["cases"]:
             del case["heat"]
-        plain["warnings"] = [{**asdict(one.doubt), "cases": one.cases} for one in self.warnings]
+        plain["warnings"] = [{**asdict(one.warning), "cases": one.cases} for one in self.warnings]
         plain["exit_code"] = self.exit_code
         found = _plain(plain)
         assert isinstance(found, dict)

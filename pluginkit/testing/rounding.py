@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pluginkit import float8
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Close
-from pluginkit.network.model import Array, Scale, Tolerance
+from pluginkit.network.networks import Array, Scale, Tolerance
 
 CLEAR = 0.25
 """Steps between the exact value and the middle between two steps, from which on the nearer step is asked for. What the
@@ -50,7 +50,7 @@ def saturated(exact: Array, scale: Scale, kind: DType = DType.INT8) -> npt.NDArr
 
 
 def short_of_end(outputs: Mapping[str, Array], beyond: Mapping[str, Array], tolerance: Tolerance) -> str:
-    """What is wrong with saturated elements that are at no end; empty if nothing is. The rest is as of `judge`."""
+    """What is wrong with saturated elements that are at no end; empty if nothing is. The rest is as of `evaluator`."""
     for name, mask in beyond.items():
         steps = np.rint(outputs[name].astype(np.float64) / tolerance.scales[name])
         kind, low, high = ("FP8", -448, 448) if name in tolerance.float8 else ("INT8", -128, 127)
@@ -65,7 +65,7 @@ def short_of_end(outputs: Mapping[str, Array], beyond: Mapping[str, Array], tole
     return ""
 
 
-def judge(
+def evaluate(
     outputs: Mapping[str, Array], expected: Mapping[str, Array], clearly: Mapping[str, Array], tolerance: Tolerance
 ) -> str:
     """What is wrong with a run's outputs that are within the tolerance; empty if nothing is.

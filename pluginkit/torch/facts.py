@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TorchFound:
     """A module or an operator.
 
     Attributes:
-        name: of the plugin, if nobody says another.
+        name: of the plugin, if no other is given.
         namespace: the operator's; empty for a module.
         is_module: whether it is a module; else an operator.
         is_class: whether it is a class of modules, which is made with the arguments.

@@ -28,7 +28,7 @@ def imported(target: TorchTarget, folder: str) -> Any:
             f"There is no Python module {target.module}: neither in {folder} nor among the installed packages.",
             hint="Go to the folder that it is in, or install its package where pluginkit is.",
         ) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's module raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
         raise UsageError(f"Importing {target.module} fails: {said(error)}") from None
 
 
@@ -77,7 +77,7 @@ def folder_of(module: Any, folder: str) -> str:
 
 
 def said(error: BaseException) -> str:
-    """An exception's first line, and the last line of a person's code that it came through."""
+    """An exception's first line, and the last line of the user's code that it came through."""
     text = (str(error).splitlines() or [""])[0]
     own = [one for one in traceback.extract_tb(error.__traceback__) if "site-packages" not in one.filename]
     own = [one for one in own if not one.filename.startswith(("<", str(Path(__file__).parents[1])))]
@@ -96,7 +96,7 @@ def example(text: str, module: Any, hint: str) -> tuple[Any, ...]:
 
     try:
         value = eval(text, {"torch": torch, **vars(module)})
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's expression raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's expression raises
         raise UsageError(f"--example {text!r} fails: {said(error)}", hint=hint) from None
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for one in given:

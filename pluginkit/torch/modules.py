@@ -36,7 +36,7 @@ class BoundArguments:
         return self._bound.arguments
 
     def default(self, name: str) -> Any:
-        """What it is if nobody says it."""
+        """The default."""
         return self._bound.signature.parameters[name].default
 
     def is_float(self, name: str) -> bool:
@@ -66,7 +66,7 @@ class ModuleSubject(TorchSubject):
         )
         try:
             self._module = make(self._arguments)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's class raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's class raises
             raise UsageError(f"{target.text} can't be made: {said(error)}") from None
 
     def _bound(self, kind: type) -> BoundArguments:
@@ -131,19 +131,19 @@ class ModuleSubject(TorchSubject):
                     found.append(FieldFound(name, plain(value), isinstance(value, bool)))
                     continue
                 if verdict != "none":
-                    self.notes.append(f"the argument {name}={value!r} is no field: {verdict}.")
+                    self.notes.append(f"the argument {name}={value!r} is not a field: {verdict}.")
             default = self._arguments.default(name)
             if not (default is value or default == value):
                 fixed.append(f"{name}={value!r}")
         several = [one for name, one in values.items() if name not in self._arguments.plain()]
         if any(several):
-            self.notes.append("arguments of *args and **kwargs are no fields.")
+            self.notes.append("arguments of *args and **kwargs are not fields.")
             fixed += [repr(one) for one in several if isinstance(one, tuple) for one in one]
             fixed += [f"{k}={v!r}" for one in several if isinstance(one, dict) for k, v in one.items()]
         return found, fixed
 
     def _verdict(self, name: str, value: Any, given: Sequence[Any], outputs: Sequence[Any]) -> str:
-        """Why an argument is no field; empty if it is one, `none` if nothing has to be said."""
+        """Why an argument is not a field; empty if it is one, `none` if nothing has to be said."""
         import torch
 
         state = self._module.state_dict()

@@ -15,14 +15,14 @@ from pluginkit.importing.extraction import reference as shared_reference
 from pluginkit.importing.extraction.fields import AttributeFacts, Value
 from pluginkit.importing.extraction.manifest_text import manifest_of
 from pluginkit.importing.extraction.signature import NodeSignature
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.process.worker import Worker
 from pluginkit.scaffold import names, project
 from pluginkit.testing import saved_cases
 from pluginkit.torch import reference, target
 from pluginkit.torch.facts import FieldFound, TensorFound, TorchFound
 
-CHILD = "pluginkit.torch.child"
+CHILD = "pluginkit.torch.torch_worker"
 CASE = "example"
 TYPES = {**{kind.numpy.name: kind for kind in DType}, "float64": DType.FLOAT32}
 """PyTorch's types, and what a plugin has for them."""

@@ -19,7 +19,7 @@ def computed(found: TorchFound, target: TorchTarget, above: str) -> str:
     late = "  # noqa: E402" if above else ""
     arguments = [one.name for one in found.inputs] + (["*"] * bool(found.fields)) + [one.name for one in found.fields]
     lines = [
-        '"""What the layer means. Every test compares the plugin with this."""',
+        '"""The layer in NumPy. Every test compares the plugin with this function."""',
         "",
         "from __future__ import annotations",
         "",

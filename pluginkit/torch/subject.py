@@ -69,7 +69,7 @@ class TorchSubject:
                 outputs = called(*(one.clone() for one in tensors))  # a module may write into what it is given
         except UsageError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's module raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's module raises
             shown = [f"{name} {tuple(one.shape)}" for name, one in zip(inputs, given, strict=False)]
             raise UsageError(
                 f"{self.target.text} fails on the example: {said(error)}",
@@ -124,7 +124,7 @@ def tensors_of(made: Any, text: str) -> tuple[Any, ...]:
     """What a call returned, as a tuple.
 
     Raises:
-        UsageError: it is no tensor, and no tuple of them; `text` names what was called.
+        UsageError: it is not a tensor, and no tuple of them; `text` names what was called.
     """
     import torch
 

@@ -28,7 +28,7 @@ class TorchTarget:
 
     @property
     def text(self) -> str:
-        """As a person writes it, without arguments."""
+        """As the user writes it, without arguments."""
         return f"{self.module}:{self.name}"
 
     @property
@@ -63,7 +63,7 @@ def _arguments(text: str, written: str) -> tuple[tuple[Any, ...], tuple[tuple[st
     except (SyntaxError, ValueError):
         call = None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise UsageError(f"The arguments in '{text}' are no Python.", hint=FORM)
+        raise UsageError(f"The arguments in '{text}' are not Python.", hint=FORM)
     try:
         args = tuple(ast.literal_eval(one) for one in call.args)
         kwargs = tuple((one.arg or "", ast.literal_eval(one.value)) for one in call.keywords)

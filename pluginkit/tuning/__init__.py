@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pluginkit.tuning.candidates import candidates
-from pluginkit.tuning.model import Tuned, TuneOptions, TuneReport
+from pluginkit.tuning.results import Tuned, TuneOptions, TuneReport
 from pluginkit.tuning.runner import tune
 
 __all__ = ["TuneOptions", "TuneReport", "Tuned", "candidates", "tune"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pluginkit.build.cmake import put
-from pluginkit.tuning.model import Compared
+from pluginkit.tuning.results import Compared
 
 
 class Journal:
@@ -27,7 +27,7 @@ class Journal:
             if content["identity"] == identity:
                 self._cases = {name: _read(one) for name, one in content["cases"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            pass  # none, or one that was damaged: all is measured anew
+            pass  # none, or one that was damaged: all is measured again
 
     def get(self, name: str) -> Compared | None:
         """What was measured under a name."""

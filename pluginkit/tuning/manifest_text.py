@@ -54,7 +54,7 @@ def with_kept(text: str, arch: str, kept: Kept | None) -> str:
         same = False
     if not same:
         raise UsageError(
-            f"[tuning] in pluginkit.toml is written in a way that pluginkit doesn't change: {arch} is no table.",
+            f"[tuning] in pluginkit.toml is written in a way that pluginkit doesn't change: {arch} is not a table.",
             hint=f"Put this there by hand:\n\n{section}"
             if kept
             else f"Remove {arch} there by hand: it is no gain now.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.bench.runner import SLOW, alone
 from pluginkit.build import build
 from pluginkit.build.cmake import Progress, put_changed
@@ -17,7 +17,7 @@ from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import root
 from pluginkit.manifest.tuning.section import Values
 from pluginkit.process.worker import Worker
-from pluginkit.tuning.model import VARIABLE, Compared, TuneOptions
+from pluginkit.tuning.results import VARIABLE, Compared, TuneOptions
 
 FOLDER = "tune"
 """Below the project's build folder."""
@@ -73,7 +73,7 @@ class GpuMeasuring:
         """In a worker, alone on this machine's GPUs."""
         if self._worker is None:
             env = {"CUDA_VISIBLE_DEVICES": self._gpu.uuid} if self._gpu.uuid else {}
-            self._worker = Worker("pluginkit.tuning.child", self._init, timeout=self._timeout, env=env)
+            self._worker = Worker("pluginkit.tuning.tuning_worker", self._init, timeout=self._timeout, env=env)
         self._worker.call("prepare", case=case, timeout=SLOW * self._timeout)
         with alone():
             found = self._worker.call(

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from pluginkit.bench import BenchOptions
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.bench.runner import asked
 from pluginkit.build import toolchain
 from pluginkit.build.gpus import Gpu, find_driver
@@ -21,7 +21,7 @@ from pluginkit.tuning import choosing, manifest_text
 from pluginkit.tuning.candidates import candidates
 from pluginkit.tuning.journal import Journal
 from pluginkit.tuning.measuring import GpuMeasuring, Measuring, folder
-from pluginkit.tuning.model import Compared, Tuned, TuneOptions, TuneReport
+from pluginkit.tuning.results import Compared, Tuned, TuneOptions, TuneReport
 
 ROUNDS = 3
 """In which every candidate has its turn."""
@@ -37,7 +37,7 @@ def tune(options: TuneOptions, step: Step = lambda *_: None, measurer: Measurer 
 
     Args:
         options: what is measured.
-        step: told how far it is.
+        step: called with each step of the progress.
         measurer: makes what measures.
 
     Raises:
@@ -62,7 +62,7 @@ def tune(options: TuneOptions, step: Step = lambda *_: None, measurer: Measurer 
     changes = {one.arch: one.kept for one in found if one.kept or one.removed is not None}
     if changes and not options.dry_run:
         manifest_text.write(options.project / FILE_NAME, changes)
-    for one in found:  # all is done: the next run measures anew
+    for one in found:  # all is done: the next run measures again
         journal_path(options.project, manifest, one.arch).unlink(missing_ok=True)
     here = {f"sm_{gpu.arch}" for gpu in gpus}
     left = {arch: kept for arch, kept in manifest.tuning.kept.items() if arch not in here}

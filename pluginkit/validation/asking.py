@@ -14,17 +14,17 @@ from pluginkit.adoption.answers import ListedCreator, PluginAnswers
 from pluginkit.adoption.node import ModelNode
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError
-from pluginkit.host import Doubt
+from pluginkit.host import DemandWarning
 from pluginkit.manifest import Manifest
 from pluginkit.process import isolated
-from pluginkit.process.child import Breadcrumb
-from pluginkit.process.crew import Crew, Sessions
 from pluginkit.process.worker import TO_TELL
-from pluginkit.validation import child
-from pluginkit.validation.child import AFTER_A_HANG, Answer, ForkLimits
+from pluginkit.process.worker_main import CallFile
+from pluginkit.process.worker_pool import Sessions, WorkerPool
+from pluginkit.validation import validation_worker
 from pluginkit.validation.library_hosts import LibraryHosts, LibrarySource
 from pluginkit.validation.subject import Known
 from pluginkit.validation.subjects import manifests
+from pluginkit.validation.validation_worker import AFTER_A_HANG, Answer, ForkLimits
 
 QUESTIONS = 60.0
 """Seconds in addition for finding out what a plugin takes."""
@@ -48,20 +48,20 @@ class Asker(Protocol):
 
 
 @contextmanager
-def crew_asker(library: Path, jobs: int = 0, *, in_process: bool = False) -> Iterator[Asker]:
+def pool_asker(library: Path, jobs: int = 0, *, in_process: bool = False) -> Iterator[Asker]:
     """Threads of this process: so many, or as many as there are cores."""
-    with Crew(1 if in_process else jobs or len(os.sched_getaffinity(0))) as crew:
-        yield _CrewAsker(crew, library)
+    with WorkerPool(1 if in_process else jobs or len(os.sched_getaffinity(0))) as pool:
+        yield _PoolAsker(pool, library)
 
 
-class _CrewAsker:
-    def __init__(self, crew: Crew, library: Path) -> None:
-        self._crew = crew
+class _PoolAsker:
+    def __init__(self, pool: WorkerPool, library: Path) -> None:
+        self._pool = pool
         self._library = library
 
     def all(self, questions: Sequence[Question[T]], done: Callable[[int], None] = lambda _: None) -> list[T]:
         """As of `Asker`."""
-        given = [self._crew.submit(partial(self._ask, one)) for one in questions]
+        given = [self._pool.submit(partial(self._ask, one)) for one in questions]
         found = []
         for place, one in enumerate(given):
             done(place)
@@ -82,7 +82,9 @@ class First:
 
     seconds: float
 
-    def __call__(self, own: Sessions, library: Path) -> tuple[list[ListedCreator], tuple[Doubt, ...]] | PluginkitError:
+    def __call__(
+        self, own: Sessions, library: Path
+    ) -> tuple[list[ListedCreator], tuple[DemandWarning, ...]] | PluginkitError:
         """As of `Question`."""
         return _hosts(own, library, self.seconds).first()
 
@@ -149,7 +151,7 @@ class Ask:
         worker, index = next((worker, index) for at, worker, index in there if at == self.layout)
         arguments: dict[str, Any] = {"index": index, "names": self.names, "known": self.known, "limits": limits}
         if self.in_process:
-            here = child.open(Breadcrumb(worker.breadcrumb), **hosts.init(self.layout))
+            here = validation_worker.open(CallFile(worker.call_file), **hosts.init(self.layout))
             return here.ask(**arguments, within=True)
         timeout = (limits.seconds + TO_TELL) * (len(self.names) + 1)
         found: list[Answer] = worker.call("ask", timeout=timeout, **arguments)
@@ -192,7 +194,8 @@ def known_of(
 
 def _declared(hosts: LibraryHosts, creator: ListedCreator, declared: Known) -> tuple[int, Known]:
     """The same by a manifest; where no plugin can be made of its values, each check finds out why not."""
+    layout = None
     for layout, worker, index in hosts.with_creator(creator):
         if base := worker.call("base", index=index, given=declared.answers.given):
             return layout, replace(declared, answers=replace(declared.answers, base=base))
-    return hosts.layout, declared
+    return hosts.layout, declared if layout is not None else Known(PluginAnswers())

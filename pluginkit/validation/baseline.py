@@ -43,7 +43,7 @@ def read(path: Path) -> KnownFindings:
         raise UsageError(f"There is no baseline {path}.", hint=hint) from None
     except (ValueError, ValidationError):
         hint = "--write-baseline FILE writes one."
-        raise UsageError(f"{path} is no baseline of pluginkit check.", hint=hint) from None
+        raise UsageError(f"{path} is not a baseline of pluginkit check.", hint=hint) from None
 
 
 def write(path: Path, results: Sequence[CheckResult]) -> None:

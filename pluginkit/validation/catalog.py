@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pluginkit.demands import DEMANDS
+from pluginkit.demands import DEMANDS, NAMES
 from pluginkit.errors import NothingSelected, UsageError
 
 Kind = Literal["contract", "robustness", "declared"]
@@ -61,7 +61,7 @@ class Check:
         title: what is asked, a sentence.
         group: its heading in reports.
         level: 1 to 10; a run at a level has all checks up to it.
-        kind: whether TensorRT's or CUDA's documents promise it, nobody does, or `pluginkit.toml` declares it.
+        kind: whether TensorRT's or CUDA's documents promise it, no document does, or `pluginkit.toml` declares it.
         need: what there must be.
         of: the generations or bases that it is about; empty for all.
         source: where it says so.
@@ -129,7 +129,8 @@ def choose(level: int = DEFAULT_LEVEL, include: Sequence[str] = (), exclude: Seq
 
     Args:
         level: 1 to 10.
-        include: patterns of ids or groups (`S*`, `shapes`), whatever their level; none: all up to the level.
+        include: patterns of ids, names or groups (`S*`, `clone-*`, `shapes`), whatever their level; none: all up to
+            the level.
         exclude: patterns of those that are left out.
 
     Raises:
@@ -140,7 +141,7 @@ def choose(level: int = DEFAULT_LEVEL, include: Sequence[str] = (), exclude: Seq
         if not any(_fits(one, pattern) for one in CHECKS.values()):
             groups = ", ".join(dict.fromkeys(one.group for one in CHECKS.values()))
             raise UsageError(
-                f"No check has an id or group that fits {pattern!r}.",
+                f"No check has an id, name or group that fits {pattern!r}.",
                 hint=f"pluginkit check --list shows all; the groups are {groups}.",
             )
     chosen = [
@@ -155,4 +156,4 @@ def choose(level: int = DEFAULT_LEVEL, include: Sequence[str] = (), exclude: Seq
 
 
 def _fits(one: Check, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(one.id, pattern) or one.group == pattern
+    return one.group == pattern or any(fnmatch.fnmatchcase(text, pattern) for text in (one.id, NAMES[one.id]))

@@ -14,16 +14,16 @@ from pluginkit.host import Finding
 from pluginkit.library import inspect
 from pluginkit.manifest.project import Member
 from pluginkit.process import backtrace
-from pluginkit.validation.asking import Ask, Asker, Begin, First, crew_asker
+from pluginkit.validation.asking import Ask, Asker, Begin, First, pool_asker
 from pluginkit.validation.catalog import CHECKS, Check
-from pluginkit.validation.child import Answer, ForkLimits
 from pluginkit.validation.judging import obstacle, result_of, results_of
 from pluginkit.validation.results import CheckResult, Ending
 from pluginkit.validation.subject import Known
 from pluginkit.validation.subjects import manifests, model_reading
 from pluginkit.validation.subjects.asking import MoreSubjects
 from pluginkit.validation.subjects.evidence import RunEvidence
-from pluginkit.validation.subjects.model import ModelSubject
+from pluginkit.validation.subjects.model_nodes import ModelSubject
+from pluginkit.validation.validation_worker import Answer, ForkLimits
 
 Step = Callable[[str, int, int | None], None]
 UNLOADS = "B23"
@@ -129,7 +129,7 @@ def check_library(
 
     Raises:
         UsageError: no such library, one for another machine, no such creator, a model without a node of it, a manifest
-            that switches off what is no check.
+            that switches off what is not a check.
     """
     manifests.check_switches(one.manifest for one in members)
     facts = inspect(library)
@@ -138,44 +138,56 @@ def check_library(
     if not asked:
         return CheckReport(library, (), tuple(results), strict)
     step("loading the library", 0, None)
-    with asker or crew_asker(library, limits.jobs, in_process=in_process) as crew:
-        (first,) = crew.all([First(limits.seconds)])
+    with asker or pool_asker(library, limits.jobs, in_process=in_process) as pool:
+        (first,) = pool.all([First(limits.seconds)])
         if isinstance(first, PluginkitError):
             results += _unloaded(asked, first, {one.check for one in results if one.is_finding})
             return CheckReport(library, (), tuple(results), strict)
         # dlopen(3) has found all that B12 asks for: it knows LD_PRELOAD and the program's own rpath, too.
-        results = [CheckResult("B12", "", Ending.PASSED) if one.check == "B12" else one for one in results]
-        creators, doubts = first
+        results = [
+            CheckResult("B12", "", Ending.PASSED) if one.check == "B12" and one.is_finding else one for one in results
+        ]
+        creators, warnings = first
         subjects = model_reading.read(model, library, creators, members) if model is not None else {}
         nodes = node.read(model, creators) if model is not None and not any(map(_is_broken, subjects.values())) else {}
         extra = MoreSubjects(creators, members, subjects, evidence or {})
         results += extra.missing(asked, wanted)
         direct = [one for one in asked if one.need in ("loaded", "plugin")]
         made = any(one.need in ("plugin", "manifest") for one in asked)
-        there = selected(creators, wanted)
+        there = [one for creator in selected(creators, wanted) for one in extra.kinds(creator)]
         begin = [Begin(one, nodes.get(one.index), extra.manifest(one), limits.seconds, made=made) for one in there]
-        begun = list(zip(there, crew.all(begin), strict=True))
+
+        def asking(done: int) -> None:
+            step(f"asking {there[done].label} what it takes", done, len(begin))
+
+        begun = list(zip(there, pool.all(begin, asking), strict=True))
         questions = [
             _question(one, layout, known, together, limits, in_process)
             for one, (layout, known) in begun
-            for together in _together(direct, in_process=in_process)
+            for together in _together(_of_kind(direct, one), in_process=in_process)
         ]
         found: dict[int, list[Answer]] = {one.index: [] for one in there}
 
         def show(done: int) -> None:
             one = questions[done].creator
-            step(f"{one.name} {one.version}", done, len(questions))
+            step(one.label, done, len(questions))
 
-        for question, answers in zip(questions, crew.all(questions, show), strict=True):
+        for question, answers in zip(questions, pool.all(questions, show), strict=True):
             found[question.creator.index] += answers
         plugins = []
         for place, (one, (layout, known)) in enumerate(begun):
             taken = known.answers
             plugins.append(CheckedPlugin(one.name, one.version, one.namespace, taken.base, taken.made, layout))
-            loading = [] if place else [Answer("", doubts=doubts)]
-            shown = results_of(direct, one, taken, [*loading, *found[one.index]])
-            results += extra.results(asked, one, taken, shown)
+            loading = [] if place else [Answer("", warnings=warnings)]
+            shown = results_of(_of_kind(direct, one), one, taken, [*loading, *found[one.index]])
+            results += extra.results(_of_kind(asked, one), one, taken, shown)
     return CheckReport(library, tuple(plugins), extra.switched(results), strict)
+
+
+def _of_kind(asked: Sequence[Check], creator: ListedCreator) -> Sequence[Check]:
+    """The checks of a creator. Of one that a library has besides another kind: those that ask for its plugin; test runs
+    are of both, and what is of the library is asked once."""
+    return [one for one in asked if one.need in ("plugin", "manifest")] if creator.where else asked
 
 
 def _together(direct: Sequence[Check], *, in_process: bool) -> list[list[Check]]:

@@ -8,9 +8,11 @@ from pluginkit.adoption.answers import ListedCreator, PluginAnswers
 from pluginkit.host import Finding
 from pluginkit.process import backtrace, isolated
 from pluginkit.validation.catalog import Check, NothingToCheck
-from pluginkit.validation.child import Answer
 from pluginkit.validation.results import CheckResult, Ending
+from pluginkit.validation.validation_worker import Answer
 
+MAKES = "F3"
+"""Asks for no more than the plugin."""
 _ENDINGS = {
     isolated.HUNG: "it did not come back in time",
     isolated.MEMORY: "it took more memory than a check may; `pluginkit check --memory` gives it more, and [checks] in "
@@ -52,12 +54,13 @@ def results_of(
 
     What one check comes upon may be another one's: each id gets what any of them has shown about it.
     """
-    plugin = f"{creator.name} {creator.version}"
+    plugin = creator.label
     by_check = {one.check: one for one in found}
     shown = _shown(found)
     crashes: dict[tuple[str, str], str] = {}
-    # One crash is one finding, of a check that gives the plugin nothing unusual where there is one.
-    for one in sorted(asked, key=lambda check: check.provokes):
+    # One crash is one finding, of a check that gives the plugin nothing unusual where there is one; of what makes the
+    # plugin, where that is what ends.
+    for one in sorted(asked, key=lambda check: (check.provokes, check.id != MAKES)):
         if (ended := by_check.get(one.id)) and ended.ending:
             crashes.setdefault((ended.ending, ended.method), one.id)
     for one in asked:
@@ -85,8 +88,8 @@ def _shown(found: Sequence[Answer]) -> dict[str, tuple[str, str]]:
         if answer.finding:
             rule, method, message, hint = answer.finding
             shown.setdefault(rule, (method, f"{message}\n{hint}" if hint else message))
-        for doubt in answer.doubts:
-            shown.setdefault(doubt.rule, (doubt.method, doubt.message))
+        for warning in answer.warnings:
+            shown.setdefault(warning.rule, (warning.method, warning.message))
     return shown
 
 
@@ -98,4 +101,5 @@ def _crashed(one: Check, plugin: str, answer: Answer, first: str) -> CheckResult
         return CheckResult(one.id, plugin, Ending.SKIPPED, answer.method, message)
     ending = Ending.WARNING if one.provokes else Ending.CRASHED
     text += f", given {answer.attempt}" if answer.attempt else ""
+    text += f": it {answer.beyond}" if answer.beyond else ""
     return CheckResult(one.id, plugin, ending, answer.method, text, backtrace.describe(answer.frames))

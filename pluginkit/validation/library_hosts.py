@@ -10,18 +10,18 @@ from typing import Any
 from pluginkit import layouts
 from pluginkit.adoption.answers import ListedCreator
 from pluginkit.errors import PluginCrashed, PluginkitError
-from pluginkit.host import Doubt
+from pluginkit.host import DemandWarning
 from pluginkit.library.loadable import loadable
 from pluginkit.process.worker import Worker
 
-CHILD = "pluginkit.validation.child"
+CHILD = "pluginkit.validation.validation_worker"
 PATIENCE = 60.0
 """Seconds for loading a library that another worker has loaded: machines are busy."""
 
 
 @dataclass(frozen=True)
 class LibrarySource:
-    """Opens the workers of a library: each thread of a crew has its own.
+    """Opens the workers of a library: each thread of a pool has its own.
 
     Attributes:
         library: the file.
@@ -87,7 +87,7 @@ class LibraryHosts:
         """The first that the library can be loaded in."""
         return next(layout for layout in self._layouts if isinstance(self.worker(layout), Worker))
 
-    def first(self) -> tuple[list[ListedCreator], tuple[Doubt, ...]] | PluginkitError:
+    def first(self) -> tuple[list[ListedCreator], tuple[DemandWarning, ...]] | PluginkitError:
         """The creators in the first layout that the library can be loaded in, and what loading it has shown."""
         for layout in self._layouts:
             one = self._worker(layout, self._first)
@@ -98,7 +98,8 @@ class LibraryHosts:
         return next(one for one in self._workers.values() if isinstance(one, PluginkitError))
 
     def with_creator(self, creator: ListedCreator) -> Iterator[tuple[int, Worker, int]]:
-        """The layouts in which the library has a creator: the layout, its worker, and the creator's place there.
+        """The layouts in which the library has a creator of that name and kind: the layout, its worker, and the
+        creator's place there.
 
         Raises:
             PluginkitError: this time the library can't be loaded in any.
@@ -107,12 +108,13 @@ class LibraryHosts:
             worker = self.worker(layout)
             if isinstance(worker, Worker):
                 listed, _ = self._loaded(worker)
-                yield from ((layout, worker, one.index) for one in listed if one.identity == creator.identity)
+                same = (one for one in listed if (one.identity, one.kind) == (creator.identity, creator.kind))
+                yield from ((layout, worker, one.index) for one in same)
         errors = [one for one in self._workers.values() if isinstance(one, PluginkitError)]
         if len(errors) == len(self._layouts):
             raise errors[0]
 
     @staticmethod
-    def _loaded(worker: Worker) -> tuple[list[ListedCreator], tuple[Doubt, ...]]:
-        loaded: tuple[list[ListedCreator], tuple[Doubt, ...]] = worker.call("loaded")
+    def _loaded(worker: Worker) -> tuple[list[ListedCreator], tuple[DemandWarning, ...]]:
+        loaded: tuple[list[ListedCreator], tuple[DemandWarning, ...]] = worker.call("loaded")
         return loaded

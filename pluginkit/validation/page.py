@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
+from pluginkit.demands import NAMES
 from pluginkit.validation import CHECKS
 from pluginkit.validation.catalog import NEEDS, Check
 
@@ -17,14 +18,16 @@ This page is made by `python -m pluginkit.validation.page docs/checks.md`.
 
 `pluginkit check LIB.so` asks all checks up to `--level` (5 if none is given); `--include` and `--exclude` take ids,
 patterns of them (`S*`) and groups. A *contract* check cites TensorRT's or CUDA's documents, or NVIDIA's own code, and
-fails. So does *declared*, which `pluginkit.toml` or `reference.py` says. *robustness* is a warning: nobody promises it;
-`--strict` makes it a failure. A check with an id of [demands.md](demands.md) asks what `pluginkit test` asks under it.
+fails. So does *declared*, which `pluginkit.toml` or `reference.py` says. *robustness* is a warning: no document
+promises it; `--strict` makes it a failure. A check with an id of [demands.md](demands.md) asks what `pluginkit test`
+asks under it.
 
 `pluginkit check` in a project's folder, or of a folder with a `pluginkit.toml`, builds the library (with `--library
 LIB.so` it takes that one, and a `pluginkit.toml` next to LIB.so counts as well). Then fields, types, ranks and sizes
 are the manifest's, the library is held against it, and from level 5 the plugin is run. Without a manifest fields are
-guessed (none, all ones, all zeros), or those of the model that `--model` names; sizes are guessed too (32 in each
-dimension), or the model's: what a plugin refuses of guessed ones is no finding. Where no plugin can be made, or it
+guessed (none, all ones, all zeros, then sizes as layers have them), or those of the model that `--model` names; sizes
+are guessed too (32 in each
+dimension), or the model's: what a plugin refuses of guessed ones is not a finding. Where no plugin can be made, or it
 isn't known which inputs it takes, a check is skipped and says so.
 
 | levels | what is run |
@@ -36,11 +39,11 @@ isn't known which inputs it takes, a check is skipped and says so.
 | 9 | NVIDIA's builder (TensorRT-RTX), its registries (tensorrt-lean 10 and 11), a GPU |
 | 10 | compute-sanitizer on a GPU, and NVIDIA's engines |
 
-In `pluginkit.toml` a check can be switched off, with a reason, which all reports show:
+In `pluginkit.toml` a check can be switched off by its name or id, with a reason, which all reports show:
 
 ```toml
 [checks]
-S5 = "engines are signed: nobody deserializes damaged ones"
+damaged-bytes-refused = "engines are signed: damaged ones are never deserialized"
 ```
 
 """
@@ -59,14 +62,24 @@ def _groups() -> Iterator[str]:
     yield ""
     for group, found in groupby(ordered, key=lambda one: one.group):
         yield f"## {group}\n"
-        yield "| id | level | kind | needs | of | what is asked | source | likely fix |"
-        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+        yield "| id | name | level | kind | needs | of | what is asked | source | likely fix |"
+        yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
         yield from map(_row, found)
         yield ""
 
 
 def _row(one: Check) -> str:
-    cells = (one.id, str(one.level), one.kind, one.need, ", ".join(one.of) or "all", one.title, one.source, one.fix)
+    cells = (
+        one.id,
+        NAMES[one.id],
+        str(one.level),
+        one.kind,
+        one.need,
+        ", ".join(one.of) or "all",
+        one.title,
+        one.source,
+        one.fix,
+    )
     return f"| {' | '.join(cells)} |"
 
 

@@ -11,6 +11,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from pluginkit.demands import NAMES
 from pluginkit.paths import __version__
 from pluginkit.validation.catalog import CHECKS, Check
 from pluginkit.validation.checking import CheckReport
@@ -29,7 +30,12 @@ def to_json(report: CheckReport) -> dict[str, Any]:
         "plugins": [vars(one) for one in report.plugins],
         "strict": report.strict,
         "results": [
-            {**one.to_json(), "title": CHECKS[one.check].title, "kind": CHECKS[one.check].kind}
+            {
+                **one.to_json(),
+                "name": NAMES[one.check],
+                "title": CHECKS[one.check].title,
+                "kind": CHECKS[one.check].kind,
+            }
             for one in report.results
         ],
     }
@@ -117,6 +123,7 @@ class SarifRule(_Model):
     """3.49: a reportingDescriptor."""
 
     id: str
+    name: str
     short_description: SarifText
     full_description: SarifText
     help: SarifText
@@ -203,6 +210,7 @@ def sarif(report: CheckReport, root: Path) -> dict[str, Any]:
 def _rule(one: Check) -> SarifRule:
     return SarifRule(
         id=one.id,
+        name=NAMES[one.id],
         short_description=SarifText(text=one.title),
         full_description=SarifText(text=f"{one.title} Source: {one.source}"),
         help=SarifText(text=one.fix),

@@ -57,6 +57,7 @@ class Subject:
         model_network: of each input the dimensions with -1 where the model leaves them open.
         library: the creator's.
         attempts: memory that the process which asked shares: what is written there it finds when this one has ended.
+        configured_first: whether `plugin` gives plugins that are configured.
     """
 
     creator: host.Creator
@@ -66,6 +67,7 @@ class Subject:
     model_network: tuple[tuple[int, ...], ...] = ()
     library: host.Library | None = None
     attempts: mmap | None = None
+    configured_first: bool = False
 
     def attempt(self, what: str) -> None:
         """Notes what the plugin is about to be given, for the report of a process that ends by it."""
@@ -81,7 +83,10 @@ class Subject:
             plugin = self.creator.create_v3_of(LAYER, self.answers.given)
             plugin.check_capabilities(BUILD)
             return plugin
-        return self.creator.create_of(LAYER, self.answers.given)
+        made = self.creator.create_of(LAYER, self.answers.given)
+        if self.configured_first:
+            self.configure(made)
+        return made
 
     def v2(self) -> V2Plugin[Any]:
         """A new plugin of the second generation."""
@@ -143,7 +148,7 @@ class Subject:
     @cached_property
     def count(self) -> int:
         """How many outputs it has."""
-        return self.plugin().nb_outputs()
+        return replace(self, configured_first=False).plugin().nb_outputs()
 
     @property
     def has_inputs(self) -> bool:

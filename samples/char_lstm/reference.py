@@ -1,4 +1,4 @@
-"""What the layer means. Every test compares the plugin with this."""
+"""The layer in NumPy. Every test compares the plugin with this function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains the weights anew: an LSTM that learns the text by heart. NumPy, backpropagation through time, Adam; a minute.
+"""Trains the weights again: an LSTM that learns the text by heart. NumPy, backpropagation through time, Adam; a minute.
 
     python train.py
 

@@ -172,7 +172,7 @@ def restore(creator: trt.IPluginCreator, plugin: trt.IPluginV2) -> None:
     data = bytes(plugin.serialize())
     again = creator.deserialize_plugin("lrelu", data)
     if again is None or bytes(again.serialize()) != data:
-        stop("the plugin that was made of the serialized bytes is another one.", "mend serialize() and restore()")
+        stop("the plugin that was made of the serialized bytes is another one.", "fix serialize() and restore()")
     print(f"restore: the same again, of {len(data)} serialized bytes")
 
 

@@ -1,4 +1,4 @@
-"""BarPlugin (samples/bar_plugin), an IPluginV2DynamicExt: two inputs with open dimensions, two outputs.
+"""BarPlugin (samples/bar_plugin), an IPluginV2DynamicExt: two inputs with dynamic dimensions, two outputs.
 
 python bar.py LIBRARY
 """

@@ -27,7 +27,7 @@ def example() -> None:
     shuffle.set_input(1, size)
     common.mark_output(network, "y", shuffle.get_output(0))
     if not size.is_shape_tensor:
-        raise CheckFailed("size is no shape tensor")
+        raise CheckFailed("size is not a shape tensor")
     engine = common.build(builder, network, Profile().add("x", *SHAPES).add("size", *SIZES))
 
     for shape, wanted in ((SHAPES[0], SIZES[0]), (SHAPES[1], SIZES[1]), (SHAPES[1], (8, 3)), (SHAPES[2], SIZES[2])):

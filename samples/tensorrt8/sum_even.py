@@ -2,7 +2,7 @@
 
 The model is ../sum_even/sum_even.onnx; ../sum_even/export.py wrote it, of a scripted function. 8.5's parser makes the
 number of an iteration, 0-D in ONNX, a tensor [1]. So the row that is gathered by it has the shape [1, 2], and the If's
-branches give [1, 2] and [2], which TensorRT refuses: a Reshape to one dimension behind the Gather mends it.
+branches give [1, 2] and [2], which TensorRT refuses: a Reshape to one dimension behind the Gather fixes it.
 """
 
 from __future__ import annotations

@@ -427,12 +427,17 @@ public:
         float by{0.25F};
         int32_t mode{7};
         int32_t grow{0};
+        bool two{false};
         for (int32_t i = 0; i < given->nbFields; ++i)
         {
             if (std::strcmp(given->fields[i].name, "by") == 0)
             {
                 assert(given->fields[i].type == PluginFieldType::kFLOAT32);
                 by = *static_cast<float const*>(given->fields[i].data);
+                if (fault() == "two-of-a-listed-one")
+                {
+                    two = static_cast<float const volatile*>(given->fields[i].data)[1] != 0.0F;
+                }
             }
             if (std::strcmp(given->fields[i].name, "mode") == 0)
             {
@@ -444,7 +449,7 @@ public:
                 grow = static_cast<int32_t const*>(given->fields[i].data)[1];
             }
         }
-        return new Shift{by, mode, grow};
+        return two || fault() != "two-of-a-listed-one" ? new Shift{by, mode, grow} : nullptr;
     }
     IPluginV2* deserializePlugin(char const*, void const*, size_t) noexcept override
     {

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit import cli
+from pluginkit import cli, layouts
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.manifest import Manifest
+from pluginkit.process.worker import Worker
 
 from .conftest import Foreign
 
@@ -77,7 +78,7 @@ def test_a_draft_is_tested(foreign: Foreign, tmp_path: Path, capsys: pytest.Capt
     assert re.search(r"^[1-9]\d* passed", done.stdout.splitlines()[-1]), done.stdout + done.stderr
     # And nothing that is there is written again.
     assert cli.run(command) == UsageError.exit_code
-    assert "is there already; nothing was written" in capsys.readouterr().err
+    assert "already exists; nothing was written" in capsys.readouterr().err
     assert (tmp_path / "reference.py").read_text(encoding="utf-8") == REFERENCE
 
 
@@ -152,6 +153,17 @@ def each(places: Mapping[str, str], often: Collection[tuple[str, str]]) -> list[
     """Every ending at every place; a few are in every run."""
     every = product(ENDINGS, places)
     return [pytest.param(*one, marks=() if one in often else pytest.mark.slow) for one in every]
+
+
+def test_a_list_that_the_creator_reads_beyond_is_drawn_longer(foreign: Foreign) -> None:
+    library = foreign("two-of-a-listed-one")
+    asked = {"library": library, "version": layouts.LAYOUTS[0].host_version}
+    with Worker("pluginkit.adoption.adoption_worker", asked, timeout=60) as worker:
+        (shift,) = [one for one in worker.call("creators") if one.name == "Shift"]
+        answers = worker.call("answers", index=shift.index, given=None, ranks=None)
+    assert answers.made == "draws"
+    (by,) = [one for one in answers.given if one[0] == "by"]
+    assert by[3] > 1
 
 
 @pytest.mark.parametrize(

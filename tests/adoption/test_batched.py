@@ -12,11 +12,11 @@ import pytest
 
 from pluginkit import cli
 from pluginkit.errors import UsageError
-from pluginkit.judges.rtx.judge import without_adapter
+from pluginkit.evaluators.rtx.evaluator import without_adapter
 from pluginkit.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pluginkit.judges.protocol import RunWork
+    from pluginkit.evaluators.protocol import RunWork
 
 pytestmark = pytest.mark.compile
 

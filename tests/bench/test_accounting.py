@@ -104,14 +104,14 @@ def test_a_part_of_them() -> None:
 
 BAD = {
     "[bench]\nbaseline = 'numpy: x'": "must begin with 'torch:', as in \"torch: torch.relu\\(x\\)\"",
-    "[bench]\nbaseline = 'torch: x +'": "'x \\+' is no Python expression",
-    "[bench]\nbaseline = 'torch: torch.relu(z)'": "'z' is no input and no field; known: index, mode, torch, x, x_scale",
+    "[bench]\nbaseline = 'torch: x +'": "'x \\+' is not a Python expression",
+    "[bench]\nbaseline = 'torch: torch.relu(z)'": "'z' is neither an input nor a field; known: index, mode, torch, x",
     "[bench]\nspeed = 1": "bench.speed: unknown key 'speed'",
     SHAPE + "field = {}": "bench.shapes.1.field: unknown key 'field'; did you mean 'fields'?",
     SHAPE + SHAPE: "two shapes of \\[bench\\] are called 'one'",
     SHAPE + "fields = { mod = 1 }": "bench shape 'one': there is no field 'mod'; known: x_scale, y_scale, mode",
-    SHAPE + "fields = { mode = 0.5 }": "the field 'mode' is int32, and the value is no whole number .0.5.",
-    SHAPE + "allowed = { bfloat16 = {} }": "'bfloat16' is no precision of this plugin",
+    SHAPE + "fields = { mode = 0.5 }": "the field 'mode' is int32, and the value is not a whole number .0.5.",
+    SHAPE + "allowed = { bfloat16 = {} }": "'bfloat16' is not a precision of this plugin",
     SHAPE.replace(", c = 3", ""): "no number for the symbol 'c'",
     SHAPE.replace("c = 3", "c = 0"): "c = 0 must be 1 or more",
     SHAPE.replace("c = 3", "c = 3, d = 1"): "there is no symbol 'd'; known: n, c",

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from pluginkit import cli, gpu
-from pluginkit.bench import baseline, child, plot, runner, values
+from pluginkit.bench import baseline, bench_worker, plot, runner, values
 from pluginkit.bench.cases import cases
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.build import existing
 from pluginkit.build.artifact import find_artifact
 from pluginkit.build.gpus import DriverInfo, Gpu
@@ -50,7 +50,7 @@ class InProcess:
 
     def __init__(self, module: str, init: dict[str, Any], *, timeout: float) -> None:
         self.library = init["library"]
-        self._served = child.BenchLibrary(**init)
+        self._served = bench_worker.BenchLibrary(**init)
 
     def call(self, method: str, *, timeout: float | None = None, **asked: Any) -> Any:
         return getattr(self._served, method)(**asked)
@@ -113,10 +113,10 @@ def test_beside_another_library(
         assert one["baselines"][2]["expression"] == str(other)
         assert one["baselines"][2]["times"]["median"] > 0
     assert "(1.00 x)" in capsys.readouterr().out
-    enqueue = child.BenchLayer.enqueue
+    enqueue = bench_worker.BenchLayer.enqueue
     beside = {"libother.so": 0}
 
-    def lazy(self: child.BenchLayer, *args: Any) -> None:
+    def lazy(self: bench_worker.BenchLayer, *args: Any) -> None:
         if beside["libother.so"] == 0:
             enqueue(self, *args)
 
@@ -125,7 +125,7 @@ def test_beside_another_library(
             beside["libother.so"] = int(self.library == other)
             return super().call(method, timeout=timeout, **asked)
 
-    monkeypatch.setattr(child.BenchLayer, "enqueue", lazy)
+    monkeypatch.setattr(bench_worker.BenchLayer, "enqueue", lazy)
     monkeypatch.setattr(runner, "Worker", Counting)
     code, output = bench(bar, "--only", "tiny/float32", "--compare", str(other))
     assert code == 0
@@ -154,7 +154,7 @@ def test_torch_and_another_library_end_no_run(
     assert "SIGSEGV" in output["results"][0]["baselines"][1]["problem"]
     text = tmp_path / "libtext.so"
     text.write_text("no library")
-    with pytest.raises(UsageError, match=r"--compare libtext.so: .*libtext.so is no ELF"):
+    with pytest.raises(UsageError, match=r"--compare libtext.so: .*libtext.so is not an ELF"):
         runner.run(runner.BenchOptions(bar, only=("tiny/float32",), compare=(str(text),)))
 
 
@@ -246,13 +246,13 @@ def test_a_wrong_output_has_no_time(
 def test_only_the_timed_launches_count(bar: Path, on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin that writes the right output in the warm-up, and then nothing."""
     calls = iter(range(10**9))
-    enqueue = child.BenchLayer.enqueue
+    enqueue = bench_worker.BenchLayer.enqueue
 
-    def lazy(self: child.BenchLayer, *args: Any) -> None:
+    def lazy(self: bench_worker.BenchLayer, *args: Any) -> None:
         if next(calls) < 12:
             enqueue(self, *args)
 
-    monkeypatch.setattr(child.BenchLayer, "enqueue", lazy)
+    monkeypatch.setattr(bench_worker.BenchLayer, "enqueue", lazy)
     code, output = bench(bar, "--only", "tiny/float32")
     assert code == 1
     assert "expected" in output["results"][0]["problem"]
@@ -285,7 +285,7 @@ def test_no_gpu(bar: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_the_library_that_another_build_makes_is_measured(
     bar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`[library]` in pluginkit.toml: nothing is built here, and one of target cpu is no library to measure."""
+    """`[library]` in pluginkit.toml: nothing is built here, and one of target cpu is not a library to measure."""
     made = library(bar)
     project = tmp_path / "theirs"
     project.mkdir()
@@ -294,7 +294,7 @@ def test_the_library_that_another_build_makes_is_measured(
     (project / "pluginkit.toml").write_text(toml)
     monkeypatch.setattr(runner, "find_driver", lambda: DriverInfo("13.0", (Gpu("no GPU", "9.0"),)))
     assert cli.run(["bench", str(project)]) == 2
-    assert "is built for target cpu, and target gpu is asked for" in capsys.readouterr().err
+    assert "is built for target cpu, but target gpu was requested" in capsys.readouterr().err
     monkeypatch.setattr(existing, "CONTROL", "no library exports this")
     monkeypatch.setattr(existing.gpu_code, "read", lambda file: object())
     monkeypatch.setattr(gpu, "GpuContext", context())

@@ -42,7 +42,7 @@ def test_what_is_asked_for() -> None:
     ],
 )
 def test_what_is_no_range(text: str) -> None:
-    with pytest.raises(UsageError, match="is no range of sizes") as caught:
+    with pytest.raises(UsageError, match="is not a range of sizes") as caught:
         parse(text)
     assert "--sweep 4KiB..1GiB" in (caught.value.hint or "")
 
@@ -104,7 +104,7 @@ def test_no_value_comes_nearer(wanted: int, columns: int) -> None:
 
 
 def test_a_window_that_has_to_fit() -> None:
-    """Small values make a dimension negative: they are no sizes."""
+    """Small values make a dimension negative: they are not sizes."""
     text = TEXT.replace('shape = ["n // 2", "c", 2]', 'shape = ["n - 2", "c", 2]')
     manifest = Manifest.parse(text.replace("n = [2, 8, 8]", "n = [3, 8, 8]") + SHAPE)
     found = sizes(manifest, Sweep(32, 1 << 21), DType.FLOAT32)

@@ -99,7 +99,7 @@ int launch()
 
 
 def write_project(folder: Path) -> Path:
-    """Write the project into a folder; files that are right already keep their time, so they are not compiled anew."""
+    """Write the project into a folder; files that are right already keep their time, so they are not compiled again."""
     files = {
         "pluginkit.toml": MANIFEST,
         "CMakeLists.txt": CMAKE,

@@ -40,7 +40,7 @@ ninja: build stopped: subcommand failed.""")
 
 
 def test_what_is_named_is_running() -> None:
-    """The step that has run longest; Ninja counts anew once it has run CMake. A pipe gets what has ended alone."""
+    """The step that has run longest; Ninja counts again once it has run CMake. A pipe gets what has ended alone."""
     message, _ = split("""[0/1/1] Re-running CMake...
 -- Configuring done
 [0/3/1] Compiling a.cu

@@ -25,7 +25,7 @@ from pluginkit.build.output import Step
 from pluginkit.cli.project.build import command
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.library import gpu_code
-from pluginkit.process import head_start
+from pluginkit.process import early_build
 from pluginkit.process.programs import Completed
 
 from .conftest import CMAKE, ENTRY, OTHER, answers, write_project
@@ -127,7 +127,7 @@ def test_an_error_is_shown_as_the_compiler_said_it_and_the_old_library_stays(
     before = library.read_bytes(), library.with_suffix(".json").read_bytes()
     (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + nowhere;"))
     if ahead:
-        head_start.begin(project)
+        early_build.begin(project)
         monkeypatch.setattr("pluginkit.build.cmake.Program", None)  # what has begun is all that runs
     with pytest.raises(BuildFailed) as error:
         build(project, "cpu")
@@ -146,7 +146,7 @@ def test_what_began_with_other_settings_is_ended(project: Path, monkeypatch: pyt
     """And the library is that of the new ones."""
     build(project, "cpu")
     (project / "src/other.cpp").write_text(OTHER.replace("value;", "value + MORE;"))
-    head_start.begin(project)
+    early_build.begin(project)
     monkeypatch.setenv("CXXFLAGS", "-DMORE=7")
     assert steps(project) != []
     assert answers(project / "build/cpu/libtiny.so")[1] == 49
@@ -347,7 +347,7 @@ def test_a_project_that_was_moved_is_built_where_it_is(tmp_path: Path) -> None:
     build(first, "cpu")
     first.rename(second)
     lines: list[str] = []
-    head_start.begin(second)
+    early_build.begin(second)
     build(second, "cpu", progress=lines.append)
     assert lines[0] == f"Everything is compiled again: PLUGINKIT_PROJECT was {first} and is {second}."
     assert answers(second / "build/cpu/libtiny.so") == (11010, 42, True)
@@ -366,12 +366,12 @@ def test_a_missing_compiler_is_said_before_anything_is_written(tmp_path: Path, m
 
 @pytest.mark.parametrize(("call", "output"), [
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp TARGET gpu)", "TARGET is neither C++"),
-    ("pluginkit_add_plugin(tiny gpu NAME Tiny SOURCES src/entry.cpp)", "'gpu' is none of NAME and SOURCES"),
+    ("pluginkit_add_plugin(tiny gpu NAME Tiny SOURCES src/entry.cpp)", "'gpu' is not one of NAME and SOURCES"),
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp src/tiny.h)", "Headers need no mention"),
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/gone.cpp)", "src/gone.cpp does not"),
     ("pluginkit_add_plugin(tiny NAME Tiny SOURCES src/kernel.cu)", "SOURCES has no .cpp file"),
     ("pluginkit_add_plugin(tiny SOURCES src/entry.cpp)", "NAME is ''"),
-    ("pluginkit_add_plugin(ti-ny NAME Tiny SOURCES src/entry.cpp)", "'ti-ny' is no name"),
+    ("pluginkit_add_plugin(ti-ny NAME Tiny SOURCES src/entry.cpp)", "'ti-ny' is not a name"),
     ("set(CMAKE_CXX_FLAGS -flto)\npluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp)", "-flto"),
     ("set(CMAKE_CXX_FLAGS -DPLUGINKIT_TRT_LAYOUT=10)\npluginkit_add_plugin(tiny NAME Tiny SOURCES src/entry.cpp)",
      "sets them itself"),

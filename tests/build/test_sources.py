@@ -13,6 +13,7 @@ import pluginkit
 from pluginkit import cli, elf
 from pluginkit.build.sources import SourceSet, build_sources, find, name_of
 from pluginkit.errors import BuildFailed, UsageError
+from pluginkit.importing.files import libraries
 
 SAMPLES = Path(__file__).parents[1] / "adoption" / "samples"
 
@@ -66,6 +67,17 @@ def test_a_quick_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     (made,) = json.loads(capsys.readouterr().out)
     assert made["fresh"] is False
     assert list(made["layouts"]) == ["10"]
+    # With checks, as import --sanitize has it; not of another build's library.
+    library = Path("build/cpu/libgroup_sum.so")
+    (checked,) = libraries.read([library], ["undefined"], 60, lambda _: None)
+    (with_checks,) = checked.checked.values()
+    assert with_checks.parent.name == "cpu-undefined"
+    assert with_checks.read_bytes() != before
+    assert library.read_bytes() == before
+    library.write_bytes(before + b"changed")
+    with pytest.raises(UsageError, match=r"compiles its checks in, and .*libgroup_sum\.so is run as it is"):
+        libraries.read([library], ["undefined"], 60, lambda _: None)
+    library.write_bytes(before)
     # And what doesn't compile: the first error, and what pluginkit has not.
     source.write_text(f"{right}nvinfer1::IFooLayer* gFoo;\nint gOther = nowhere;\n")
     assert cli.run(["build", "--sources", "group sum/*.cu"]) == BuildFailed.exit_code
@@ -87,7 +99,7 @@ def test_what_cannot_be_meant(
         (["--define", "A"], "go with --sources"),
         (["--sources", "*.cpp", "--target", "gpu"], "without a project"),
         (["--sources", "*.cpp", "--include", "nowhere"], "there is no folder nowhere"),
-        (["--sources", "*.cpp", "--output", "build"], "no name for a library"),
+        (["--sources", "*.cpp", "--output", "build"], "not a name for a library"),
         (["--sources", "*.cpp", "--define", "A=1;2"], "CMake takes no ';'"),
     ):
         assert cli.run(["build", *options]) == UsageError.exit_code

@@ -47,13 +47,8 @@ NVCC_FLAGS = [
     "-Xcompiler=-fPIC,-fvisibility=hidden",
     f"-I{include_dir()}",
 ]
-OF_ROWS = (
-    "test_softmax_of_rows_in_words",
-    "test_norms_of_rows_in_words",
-    "test_norms_of_parts_of_rows",
-    "test_many_short_rows",
-)
-"""Slow by clang++, which takes a minute for their kernels; it has the other patterns' in every run."""
+OF_PATTERNS = ("test_kernel_patterns.py", "test_kernel_moves.py", "test_kernel_tuning.py")
+"""Slow by clang++, which takes minutes for the patterns' kernels; it has all else of this folder in every run."""
 EVERYWHERE = ["g++", "clang++", pytest.param(NVCC, marks=pytest.mark.gpu)]
 """Compilers of a source whose results are the same on a GPU."""
 
@@ -67,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             compilers = [one for one in callspec.params.values() if isinstance(one, str) and one in COMPILERS]
             if compilers:
                 item.add_marker(pytest.mark.xdist_group(f"cuda-on-cpu-{compilers[0]}"))
-            if "clang++" in compilers and getattr(item, "originalname", "") in OF_ROWS:
+            if "clang++" in compilers and item.path.name in OF_PATTERNS:
                 item.add_marker(pytest.mark.slow)
 
 

@@ -188,7 +188,7 @@ def test_rims(anywhere: Load) -> None:
 def test_windows(anywhere: Load) -> None:
     library = anywhere("kernel_tuning_moves")
     rng = np.random.default_rng(0)
-    # Rows of packs, and others; images whose last rows are no whole group of a thread's.
+    # Rows of packs, and others; images whose last rows are not a whole group of a thread's.
     for planes, height, width in ((3, 22, 64), (2, 23, 96), (1, 300, 512), (5, 13, 30)):
         x = rng.integers(-128, 128, (planes, height, width)).astype(np.int8)
         for size in (2, 3):

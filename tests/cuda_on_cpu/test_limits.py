@@ -1,4 +1,4 @@
-"""What target cpu does not have, and what a person sees who meets it: the table of docs/cpu-target.md."""
+"""What target cpu does not have, and what the user sees who meets it: the table of docs/cpu-target.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The precompiled prelude: when it is made, used and made anew, and that an object by it is as one without."""
+"""The precompiled prelude: when it is made, used and made again, and that an object by it is as one without."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def all_layouts(
 
 
 def one_layout(folder: Path, source: Path, layout: int, *defines: str) -> Path:
-    """The library as a person makes it with one command: one layout, and no version script."""
+    """The library as the user makes it with one command: one layout, and no version script."""
     library = folder / f"lib{source.stem}-{layout}.so"
     flags = [*FLAGS, *WARNINGS, f"-DPLUGINKIT_TRT_LAYOUT={layout}", *defines]
     run(*compiler("g++"), *flags, "-shared", source, "-o", library)

@@ -90,10 +90,21 @@ def refused(library: str) -> dict[str, Any]:
     return {"calls": [function(None, b"acme"), other(None, b"acme")], "listed": listed(registry)}
 
 
+def found(library: str) -> dict[str, Any]:
+    """Which of several creators of one name a registry finds, and whether the init function can register them."""
+    registry = trt.get_plugin_registry()
+    registry.load_library(library)
+    function = ctypes.CDLL(library).initEchoPlugins
+    function.restype = ctypes.c_bool
+    kind = type(registry.get_creator("Echo", "1", "")).__name__
+    return {"listed": listed(registry), "found": kind, "init": function(None, b"acme"), "then": listed(registry)}
+
+
 def only_load(library: str) -> dict[str, Any]:
     registry = trt.get_plugin_registry()
     registry.load_library(library)
     return {"listed": listed(registry)}
 
 
-print(json.dumps({"load": load, "init": init, "refused": refused, "only_load": only_load}[sys.argv[1]](sys.argv[2])))
+JOBS = {"load": load, "init": init, "refused": refused, "found": found, "only_load": only_load}
+print(json.dumps(JOBS[sys.argv[1]](sys.argv[2])))

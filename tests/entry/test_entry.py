@@ -115,6 +115,29 @@ def test_init_reaches_every_registry(library: Path, tmp_path: Path) -> None:
     assert saw[5:] == ["V8 acme@acme;V8 b@b;V8 @;"] * 2
 
 
+def test_a_library_may_register_itself_in_8(tmp_path: Path) -> None:
+    """For programs that only open it; later TensorRT's have loadLibrary."""
+    library = building.all_layouts(tmp_path, HERE / "on_load.cpp", "Echo")
+    hosts = [building.fake_tensorrt(tmp_path, *host) for host in ((8503, 8), (101600, 10), (110400, 11), (10701, 11))]
+    code = INIT[: INIT.index("print")].replace(
+        "init.restype", "said = [one.fakeSaid for one in libraries]\ninit.restype"
+    )
+    code += """
+for one in said:
+    one.restype = P
+    print(one().decode())
+print(init(None, b""), init(None, b"acme"))
+print(said[0]().decode())
+"""
+    saw = python(code, library, *hosts)
+    assert saw[:4] == ["V8 @;", "", "", ""]
+    # Registered once: the init function finds it there.
+    assert saw[4:] == ["True True", "V8 @;V8 acme@acme;"]
+    after = LOAD.replace("library, host = ", "host = ctypes.CDLL(sys.argv[2])\nlibrary, host = ")
+    assert python(after, library, hosts[0], "finder", "getPluginCreators") == ["0", ""]
+    assert python(after, library, hosts[1], "finder", "getCreators") == ["1", "V2 of 101600"]
+
+
 def test_init_without_tensorrt(library: Path) -> None:
     assert python(INIT, library) == ["[False, False, False, False]"]
 

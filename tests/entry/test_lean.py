@@ -92,3 +92,18 @@ def test_one_layout(tmp_path: Path, major: int, layout: int) -> None:
     """Compiled by hand: it serves its own layout, and gives nothing to the other."""
     saw = in_lean(major, "only_load", building.one_layout(tmp_path, HERE / "entry.cpp", layout))
     assert saw == {"listed": [["IPluginCreator", "Echo", "1", ""]] if major == layout else []}
+
+
+@pytest.mark.parametrize("last", ["V3", "V2"])
+@pytest.mark.parametrize("major", [10, 11])
+def test_one_name_is_one_creator(tmp_path: Path, major: int, last: str) -> None:
+    """Why a layer of two interfaces gives each registry one (docs/decisions.md, 4): both kinds are listed, the last
+    is found, and the second is not registered."""
+    defines = ["-DV3_LAST"] if last == "V3" else []
+    library = building.all_layouts(tmp_path, HERE / "two_kinds.cpp", "Echo", defines=defines, numbers=(11, 10))
+    saw = in_lean(major, "found", library)
+    kinds = {"V2": "IPluginCreator", "V3": "IPluginCreatorV3One"}
+    assert sorted(saw["listed"]) == [[kind, "Echo", "1", ""] for kind in kinds.values()]
+    assert saw["found"] == kinds[last]
+    assert saw["init"] is False
+    assert saw["then"] == saw["listed"]

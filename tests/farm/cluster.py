@@ -1,4 +1,4 @@
-"""A Dask cluster of processes on loopback, as a person starts one."""
+"""A Dask cluster of processes on loopback, as the user starts one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import dask
 
 from pluginkit import farm
 from pluginkit.farm.facts import Facts
-from pluginkit.process.child import die_with_parent
+from pluginkit.process.worker_main import die_with_parent
 
 INSTALLED = (Path(sys.executable).parent, Path(dask.__file__).parents[1] / "bin")
 """Where pip puts a command: in an environment, and by `--target`."""

@@ -22,10 +22,10 @@ from distributed import Client, LocalCluster
 
 from pluginkit import cli
 from pluginkit.bench import BenchOptions, BenchReport, runner
-from pluginkit.bench.model import Machine
+from pluginkit.bench.measurements import Machine
 from pluginkit.build.gpus import NO_GPU, DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing, UsageError
-from pluginkit.farm import benching, facts, turns, worker
+from pluginkit.farm import benching, facts, gpu_lock, worker
 from pluginkit.farm import gpus as farm_gpus
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.fleet import Fleet
@@ -61,7 +61,7 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr(facts, "find_driver", lambda: DriverInfo("13.0", (H200,), version="580"))
-    monkeypatch.setattr(turns, "gpu", lambda: "pluginkit-test-gpu")
+    monkeypatch.setattr(gpu_lock, "gpu", lambda: "pluginkit-test-gpu")
     monkeypatch.setattr(worker, "IDLE", 0.4)
     monkeypatch.setattr(benching, "check_code", lambda *_: None)
     yield
@@ -200,16 +200,16 @@ def wait_at_the_door(folder: Path) -> None:
 
 def test_a_measurement_is_alone_on_its_gpu(on_gpu: None, tmp_path: Path) -> None:
     """Batches that run end first; those that come later wait, so that they can't keep it waiting."""
-    one, one_leaves, first = begun(turns.together)
-    two, two_leaves, second = begun(turns.together)
+    one, one_leaves, first = begun(gpu_lock.together)
+    two, two_leaves, second = begun(gpu_lock.together)
     assert one.wait(60)
     assert two.wait(60), "batches share it"
-    measuring, measured, third = begun(turns.alone)
+    measuring, measured, third = begun(gpu_lock.alone)
     wait_at_the_door(tmp_path)
     one_leaves.set()
     first.join()
     assert not measuring.wait(0.2), "one batch is still there"
-    late, late_leaves, fourth = begun(turns.together)
+    late, late_leaves, fourth = begun(gpu_lock.together)
     assert not late.wait(0.2), "who comes later waits"
     two_leaves.set()
     assert measuring.wait(60)
@@ -222,23 +222,23 @@ def test_a_measurement_is_alone_on_its_gpu(on_gpu: None, tmp_path: Path) -> None
 
 
 def test_without_a_gpu_nobody_waits_and_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "gpu", lambda: "")
-    with turns.together(), turns.together():
+    monkeypatch.setattr(gpu_lock, "gpu", lambda: "")
+    with gpu_lock.together(), gpu_lock.together():
         pass
-    with pytest.raises(ToolMissing, match="names no GPU any more"), turns.alone():
+    with pytest.raises(ToolMissing, match="no longer reports a GPU"), gpu_lock.alone():
         pass
 
 
 def test_a_driver_that_was_too_slow_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [DriverInfo(problem="no answer within 20 s"), DriverInfo(problem=NO_GPU), DriverInfo("13.0", (H200,))]
-    monkeypatch.setattr(turns, "find_driver", lambda: answers.pop(0))
-    monkeypatch.setattr(turns, "_DRIVER", turns._Driver())
-    assert turns.gpu() == ""
-    assert (turns.gpu(), len(answers)) == ("", 1), "the slow one was asked again"
-    assert (turns.gpu(), len(answers)) == ("", 1), "not at every batch of a worker that has none"
-    turns._DRIVER._again = 0.0
-    assert turns.gpu().endswith(f"-{H200.uuid}")
-    assert turns.gpu().endswith(f"-{H200.uuid}"), "it isn't asked a third time"
+    monkeypatch.setattr(gpu_lock, "find_driver", lambda: answers.pop(0))
+    monkeypatch.setattr(gpu_lock, "_DRIVER", gpu_lock._Driver())
+    assert gpu_lock.gpu() == ""
+    assert (gpu_lock.gpu(), len(answers)) == ("", 1), "the slow one was asked again"
+    assert (gpu_lock.gpu(), len(answers)) == ("", 1), "not at every batch of a worker that has none"
+    gpu_lock._DRIVER._again = 0.0
+    assert gpu_lock.gpu().endswith(f"-{H200.uuid}")
+    assert gpu_lock.gpu().endswith(f"-{H200.uuid}"), "it isn't asked a third time"
 
 
 def test_a_worker_of_many_threads_asks_the_driver_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,12 +251,12 @@ def test_a_worker_of_many_threads_asks_the_driver_once(monkeypatch: pytest.Monke
         time.sleep(0.05)
         return DriverInfo("13.0", (H200,))
 
-    monkeypatch.setattr(turns, "find_driver", find)
-    monkeypatch.setattr(turns, "_DRIVER", turns._Driver())
+    monkeypatch.setattr(gpu_lock, "find_driver", find)
+    monkeypatch.setattr(gpu_lock, "_DRIVER", gpu_lock._Driver())
 
     def name(_: int) -> str:
         together.wait(60)
-        return turns.gpu()
+        return gpu_lock.gpu()
 
     with ThreadPoolExecutor(8) as pool:
         names = set(pool.map(name, range(8)))

@@ -17,36 +17,36 @@ import pytest
 from distributed import LocalCluster
 from distributed.comm.core import CommClosedError
 
-from pluginkit import farm, judges
+from pluginkit import evaluators, farm
 from pluginkit.errors import FarmLost, ToolMissing
+from pluginkit.evaluators.protocol import Answers, Item, RunWork
 from pluginkit.farm.execution import Ended
 from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import DASK, FarmWorker, Fleet, _problem
 from pluginkit.farm.worker import Done
-from pluginkit.judges.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.paths import __version__
-from pluginkit.run.items import JudgePart
+from pluginkit.run.items import EvaluatorPart
 from tests.farm.cluster import PATIENT, Cluster, cluster
 
 pytestmark = pytest.mark.xdist_group("faults")
 HERE = Path(__file__).parent
 MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
 KIND = Kind("sleeping", "1", "any")
-PRELOAD = ("--preload", "tests.farm.sleeping_judge")
+PRELOAD = ("--preload", "tests.farm.sleeping_evaluator")
 
 
 @pytest.fixture(scope="module")
 def sleeping() -> Iterator[object]:
-    """The judge of the tests' own, among the others."""
-    before = judges.JUDGES
-    from tests.farm import sleeping_judge
+    """The evaluator of the tests' own, among the others."""
+    before = evaluators.EVALUATORS
+    from tests.farm import sleeping_evaluator
 
-    yield sleeping_judge.JUDGE
-    judges.JUDGES = before
-    del sys.modules[sleeping_judge.__name__]
+    yield sleeping_evaluator.EVALUATOR
+    evaluators.EVALUATORS = before
+    del sys.modules[sleeping_evaluator.__name__]
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +67,10 @@ def items(subjects: Sequence[float | str]) -> tuple[Item, ...]:
     return tuple(Item(f"case-{place}", "sleeping", "verdicts", subject=one) for place, one in enumerate(subjects))
 
 
-def execute(fleet: Fleet, judge: object, subjects: Sequence[float | str]) -> list[Answers]:
+def execute(fleet: Fleet, evaluator: object, subjects: Sequence[float | str]) -> list[Answers]:
     executor = FarmExecutor(fleet)
     asked = items(subjects)
-    parts = [JudgePart(judge, asked)]  # type: ignore[arg-type]
+    parts = [EvaluatorPart(evaluator, asked)]  # type: ignore[arg-type]
     found = executor.execute(work(), parts, {}, lambda *_: None)
     assert list(found) == list(asked), "the report's order"
     return [found[one] for one in asked]
@@ -202,7 +202,7 @@ def scheduler(versions: tuple[str, str] | BaseException, distributed: str = DASK
 
 
 def test_a_scheduler_that_dies_or_has_another_dask() -> None:
-    with pytest.raises(FarmLost, match=r"scheduler at tcp://here:1 doesn't answer any more \(CommClosedError\)"):
+    with pytest.raises(FarmLost, match=r"scheduler at tcp://here:1 no longer answers \(CommClosedError\)"):
         scheduler(CommClosedError("gone")).check()
     with pytest.raises(ToolMissing, match=f"distributed 1.2.3 there, {DASK} here"):
         scheduler((sys.version.split()[0], __version__), "1.2.3").check()
@@ -247,7 +247,7 @@ def test_a_batch_that_the_scheduler_forgets(gone: bool, sleeping: object) -> Non
     here = FarmWorker("tcp://there:2", "process", "w0", 1)
     name = f"{here.address} {here.process}"
     fleet = SimpleNamespace(refresh=lambda: ([], [here] if gone else []))
-    parts = [JudgePart(sleeping, items([0.1]))]  # type: ignore[arg-type]
+    parts = [EvaluatorPart(sleeping, items([0.1]))]  # type: ignore[arg-type]
     execution = _Execution(fleet, work(), parts, {}, lambda *_: None, {str(KIND): KIND})  # type: ignore[arg-type]
     execution._there[name] = here
     execution._dispatcher.joined(name, {KIND}, 1)
@@ -266,7 +266,7 @@ def fetched(error: Exception | None, done: Done | None = None) -> Callable[[], _
     """An execution of one item, whose answers were asked for once; gives it when they, or the error, are taken."""
     here = FarmWorker("tcp://there:2", "process", "w0", 1)
     name = f"{here.address} {here.process}"
-    parts = [JudgePart(SimpleNamespace(NAME="sleeping"), items([0.1]))]  # type: ignore[arg-type]
+    parts = [EvaluatorPart(SimpleNamespace(NAME="sleeping"), items([0.1]))]  # type: ignore[arg-type]
     execution = _Execution(SimpleNamespace(), work(), parts, {}, lambda *_: None, {str(KIND): KIND})  # type: ignore[arg-type]
     execution._there[name] = here
     execution._dispatcher.joined(name, {KIND}, 1)

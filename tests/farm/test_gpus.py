@@ -21,6 +21,8 @@ from pluginkit.build.gpus import Gpu
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing, UsageError
+from pluginkit.evaluators.host.evaluator import EVALUATOR as HOST
+from pluginkit.evaluators.protocol import ON_CPU, Build, Item, RunWork
 from pluginkit.farm import executor
 from pluginkit.farm import gpus as farm_gpus
 from pluginkit.farm.conditions import GpuChoice
@@ -28,15 +30,13 @@ from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Facts, Kind
 from pluginkit.farm.fleet import FarmWorker
 from pluginkit.farm.gpus import FarmGpus
-from pluginkit.farm.parcels import LibraryParcel, SourceParcel
-from pluginkit.judges.host.judge import JUDGE as HOST
-from pluginkit.judges.protocol import ON_CPU, Build, Item, RunWork
+from pluginkit.farm.payloads import LibraryPayload, SourcePayload
 from pluginkit.library import gpu_code
 from pluginkit.library.gpu_code import GpuCode, GpuCodes
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.run import libraries, messages
-from pluginkit.run.items import JudgePart
+from pluginkit.run.items import EvaluatorPart
 from pluginkit.run.options import Options
 from pluginkit.runtimes import Availability
 from pluginkit.testing.report import CaseResult, Outcome, Report
@@ -52,7 +52,7 @@ T4 = Gpu("Tesla T4", "7.5", 15 << 30)
 def facts(gpu: Gpu | None, host: str = "here", machine: str = platform.machine(), nvcc: bool = False) -> Facts:
     there = {"host": Availability(True)}
     return Facts(
-        host, machine, "3.11.2", "0.1.0", 4, 1 << 30, (gpu,) if gpu else (), "13.0", "580.82.07", nvcc, judges=there
+        host, machine, "3.11.2", "0.1.0", 4, 1 << 30, (gpu,) if gpu else (), "13.0", "580.82.07", nvcc, evaluators=there
     )
 
 
@@ -126,7 +126,7 @@ def execution(gpus: FarmGpus, builds: list[Build]) -> _Execution:
     return _Execution(
         FLEET,  # type: ignore[arg-type]
         work(*builds),
-        [JudgePart(HOST, items)],
+        [EvaluatorPart(HOST, items)],
         {},
         lambda *_: None,
         {"": Kind(HOST.NAME, "", platform.machine())},
@@ -209,17 +209,17 @@ def test_sources_travel_without_what_was_made_of_them(tmp_path: Path) -> None:
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(name)
     (project / "link.h").symlink_to(project / "src" / "a.cu")
-    parcel = SourceParcel.read(project)
+    payload = SourcePayload.read(project)
     (project / "src" / "a.cu").touch()
-    assert SourceParcel.read(project) == parcel, "the same, whenever it was written"
-    there = parcel.put(tmp_path / "there")
+    assert SourcePayload.read(project) == payload, "the same, whenever it was written"
+    there = payload.put(tmp_path / "there")
     found = {str(one.relative_to(there)): one.read_text() for one in there.rglob("*") if one.is_file()}
     assert found == {"src/a.cu": "src/a.cu", "pluginkit.toml": "pluginkit.toml", "link.h": "src/a.cu"}
     assert not (there / "link.h").is_symlink()
     (project / "src" / "a.cu").write_text("changed")
-    assert SourceParcel.read(project).put(tmp_path / "there") != there
+    assert SourcePayload.read(project).put(tmp_path / "there") != there
     with pytest.raises(ValueError, match="another digest"):
-        SourceParcel(parcel.sha256, parcel.data[:-1]).put(tmp_path)
+        SourcePayload(payload.sha256, payload.data[:-1]).put(tmp_path)
 
 
 def test_sources_of_any_folder_travel(tmp_path: Path) -> None:
@@ -239,15 +239,15 @@ def test_sources_of_any_folder_travel(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (project / name).symlink_to(other)
     (project / "src" / "dist" / "a.cu").chmod(0o444)
-    parcel = SourceParcel.read(project)
-    there = parcel.put(tmp_path / "there")
+    payload = SourcePayload.read(project)
+    there = payload.put(tmp_path / "there")
     found = {str(one.relative_to(there)) for one in there.rglob("*") if one.is_file()}
     assert found == {
         "src/dist/a.cu", "zstd/build/cmake/CMakeLists.txt", "two parts/b.h", "pluginkit.toml", "one/c.h", "two/c.h",
     }  # fmt: skip
     assert (there / "empty").is_dir()
     assert (there / "src" / "dist" / "a.cu").stat().st_mode & 0o200, "it can be written when it comes again"
-    assert parcel.put(tmp_path / "there") == there
+    assert payload.put(tmp_path / "there") == there
 
 
 @pytest.mark.parametrize("gone", [1, 5])
@@ -263,10 +263,10 @@ def test_a_build_whose_worker_died_is_begun_anew(gone: int, tmp_path: Path, monk
         def submit(self, *_: object, workers: list[str], pure: bool) -> SimpleNamespace:
             asked.append(workers)
 
-            def result(timeout: float) -> LibraryParcel:
+            def result(timeout: float) -> LibraryPayload:
                 if len(asked) <= gone:
                     raise asyncio.TimeoutError
-                return LibraryParcel.read((), library)
+                return LibraryPayload.read((), library)
 
             return SimpleNamespace(result=result, cancel=lambda: None)
 
@@ -290,9 +290,9 @@ def test_sources_that_would_be_written_elsewhere_are_refused(tmp_path: Path, nam
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w:gz") as tar:
         tar.addfile(tarfile.TarInfo(name), io.BytesIO())
-    parcel = SourceParcel(hashlib.sha256(raw.getvalue()).hexdigest(), raw.getvalue())
-    with pytest.raises(ValueError, match="no file in their folder"):
-        parcel.put(tmp_path / "there")
+    payload = SourcePayload(hashlib.sha256(raw.getvalue()).hexdigest(), raw.getvalue())
+    with pytest.raises(ValueError, match="not a file in their folder"):
+        payload.put(tmp_path / "there")
 
 
 def test_a_library_travels_once_for_all_its_builds(tmp_path: Path) -> None:
@@ -303,12 +303,12 @@ def test_a_library_travels_once_for_all_its_builds(tmp_path: Path) -> None:
     run = _Execution(
         fleet(),  # type: ignore[arg-type]
         work(*builds),
-        [JudgePart(HOST, items)],
+        [EvaluatorPart(HOST, items)],
         dict.fromkeys(builds, file),
         lambda *_: None,
         {},
     )
-    assert run._libraries == (LibraryParcel.read(builds, file),)
+    assert run._libraries == (LibraryPayload.read(builds, file),)
 
 
 def test_a_report_tells_two_gpus_apart(tmp_path: Path) -> None:

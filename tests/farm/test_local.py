@@ -57,7 +57,7 @@ def gone(processes: Sequence[psutil.Process]) -> None:
 
 @pytest.mark.compile
 def test_the_report_is_the_local_one_and_nothing_is_sent(two: Fleet, bar: Path) -> None:
-    options = Options(project=bar, target="cpu", families=("plain",), only=("*/float32*",), judges=("host",))
+    options = Options(project=bar, target="cpu", families=("plain",), only=("*/float32*",), evaluators=("host",))
     here = compared(runner.run(options))
     there = compared(runner.run(options, executor=FarmExecutor(two)))
     assert there["cases"] == here["cases"]
@@ -95,7 +95,7 @@ def test_a_worker_has_its_server_by_fork_and_is_replaced_where_it_dies(two: Flee
 
 FAILS = """
 import os, sys, time
-from pluginkit.farm.local import child
+from pluginkit.farm.local import dask_worker
 forks = []
 def fork(real=os.fork):
     forks.append(real)
@@ -105,10 +105,10 @@ def fork(real=os.fork):
 async def work(*_):
     if len(forks) == 1:
         raise OSError("no descriptor is left")
-os.fork, child._work, child.fork_server.branch, child.PAUSE = fork, work, lambda: None, 0.01
+os.fork, dask_worker._work, dask_worker.fork_server.branch, dask_worker.PAUSE = fork, work, lambda: None, 0.01
 mother = os.getpid()
 try:
-    workers, deadline = child.LocalWorkers("", "", 1), time.monotonic() + 60
+    workers, deadline = dask_worker.LocalWorkers("", "", 1), time.monotonic() + 60
     while (workers._living or workers._due) and time.monotonic() < deadline:
         time.sleep(0.01)
     print(len(forks), "forks")

@@ -1,4 +1,4 @@
-"""Each version of a judge's library, and each GPU's engines, is a place of its own: asked once, and told apart."""
+"""Each version of an evaluator's library, and each GPU's engines, is a place of its own: asked once, and told apart."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing_extensions import Self
 from pluginkit import farm
 from pluginkit.build.gpus import Gpu
 from pluginkit.errors import FarmLost
+from pluginkit.evaluators.lean.evaluator import EVALUATOR as LEAN
+from pluginkit.evaluators.protocol import Answers, Item, RunWork
+from pluginkit.evaluators.rtx.engine_evaluator import EVALUATOR as ENGINES
+from pluginkit.evaluators.rtx.evaluator import EVALUATOR as RTX
+from pluginkit.evaluators.tensorrt.evaluator import EVALUATOR as TENSORRT
 from pluginkit.farm import executor
-from pluginkit.farm.arrays import WorkParcel
+from pluginkit.farm.arrays import WorkPayload
 from pluginkit.farm.conditions import GpuChoice
 from pluginkit.farm.executor import FarmExecutor, _Execution
 from pluginkit.farm.facts import Kind
 from pluginkit.farm.fleet import FarmWorker
-from pluginkit.judges.lean.judge import JUDGE as LEAN
-from pluginkit.judges.protocol import Answers, Item, RunWork
-from pluginkit.judges.rtx.engine_judge import JUDGE as ENGINES
-from pluginkit.judges.rtx.judge import JUDGE as RTX
-from pluginkit.judges.tensorrt.judge import JUDGE as TENSORRT
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.run import runner
@@ -43,10 +43,10 @@ MACHINE = platform.machine()
 
 def member(name: str, gpu: Gpu | None = None, **versions: str) -> FarmWorker:
     there = {
-        judge.NAME: Availability(bool(versions.get(short)), version=versions.get(short, ""), reason="not here")
-        for short, judge in {"rtx": RTX, "lean": LEAN, "engines": ENGINES, "full": TENSORRT}.items()
+        evaluator.NAME: Availability(bool(versions.get(short)), version=versions.get(short, ""), reason="not here")
+        for short, evaluator in {"rtx": RTX, "lean": LEAN, "engines": ENGINES, "full": TENSORRT}.items()
     }
-    found = replace(facts(gpu), judges={"host": Availability(True), **there})
+    found = replace(facts(gpu), evaluators={"host": Availability(True), **there})
     return FarmWorker(f"tcp://{name}", name, name, 1, found)
 
 
@@ -132,7 +132,7 @@ def test_one_version_is_called_as_on_one_machine() -> None:
 def test_engines_run_on_the_gpus_that_on_chooses() -> None:
     names = [one.name for one in asked(OLD, NEW, on="sm<90").parts(work())]
     assert [one for one in names if one.startswith(ENGINES.NAME)] == [ENGINES.NAME]
-    parts = [one for one in asked(OLD, NEW, on="sm<90").parts(work()) if one.judge is ENGINES]
+    parts = [one for one in asked(OLD, NEW, on="sm<90").parts(work()) if one.evaluator is ENGINES]
     assert [item.on for item in parts[0].items] == [f"{ENGINES.NAME} 1.2.0.54 on sm_89"]
 
 
@@ -141,7 +141,7 @@ def test_what_is_of_a_place_goes_there_and_its_verdict_says_so() -> None:
     parts = there.parts(work())
     kinds = {str(kind): kind for one in (RTX, LEAN, ENGINES, executor.HOST) for kind in there._kinds(one)}
     run = _Execution(
-        there._fleet, work(), parts, {}, lambda *_: None, kinds, there.places, WorkParcel.of(work())
+        there._fleet, work(), parts, {}, lambda *_: None, kinds, there.places, WorkPayload.of(work())
     )  # fmt: skip
     for one in (OLD, NEW, THIRD):
         run._joined(one)
@@ -152,7 +152,7 @@ def test_what_is_of_a_place_goes_there_and_its_verdict_says_so() -> None:
             run._dispatcher.finished(name, batch)
             for place in batch.items:
                 item = run._items[place]
-                run._answered(place, Answers((Verdict(item.network, item.judge, Outcome.PASSED),)), name)
+                run._answered(place, Answers((Verdict(item.network, item.evaluator, Outcome.PASSED),)), name)
     assert {"tensorrt-rtx (1.2.0.54)", f"{ENGINES.NAME} (sm_89, 1.2.0.54)"} <= given["old"]
     assert f"{ENGINES.NAME} (sm_90)" in given["new"]
     others = {name for one, names in given.items() if one != "old" for name in names}
@@ -176,21 +176,21 @@ def test_workers_with_other_work_are_waited_for_until_none_is_left() -> None:
 
 
 def test_a_scheduler_that_dies_meanwhile_is_said_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no worker that has left, and no build that is tried again."""
+    """It is not a worker that has left, and no build that is tried again."""
 
     class Dying(Slow):
         def refresh(self) -> None:
-            raise FarmLost("The farm's scheduler at tcp://here:1 doesn't answer any more (OSError).")
+            raise FarmLost("The farm's scheduler at tcp://here:1 no longer answers (OSError).")
 
     there = FarmExecutor(Dying(NEW), GpuChoice())  # type: ignore[arg-type]
     (kind,) = there._kinds(RTX)
-    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 doesn't answer"):
+    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 no longer answers"):
         there._ask(kind, lambda: None)
     dying = Dying(NEW)
     there = FarmExecutor(dying, GpuChoice())  # type: ignore[arg-type]
     monkeypatch.setattr(there, "_builders", lambda: ["tcp://new:1"])
     (tmp_path / "pluginkit.toml").touch()
-    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 doesn't answer"):
+    with pytest.raises(FarmLost, match="scheduler at tcp://here:1 no longer answers"):
         there._build(tmp_path, ())
     assert dying.asked == 1
 

@@ -54,10 +54,10 @@ def test_the_report_is_the_local_one(two: Cluster, bar: Path) -> None:
     local = compared(runner.run(options))
     with farm.open_executor(two.address) as executor:
         report = runner.run(options, executor=executor)
-    judges = {name for name, status in report.runtimes.items() if not status.startswith("took no part")}
+    evaluators = {name for name, status in report.runtimes.items() if not status.startswith("took no part")}
     remote = compared(report)
-    for name in remote["runtimes"].keys() - judges:
-        # Why a judge is on no worker is said of the workers.
+    for name in remote["runtimes"].keys() - evaluators:
+        # Why an evaluator is on no worker is said of the workers.
         del remote["runtimes"][name], local["runtimes"][name]
     assert remote == local
     # Which worker takes how many is chance: one may be done before the other's first plugin process stands.
@@ -151,7 +151,7 @@ def test_a_gpu_of_this_machine_is_none_of_the_farms(
     [
         ("sm>=80", 4, "No worker of the farm has a GPU of sm>=80"),
         ("each-gpu", 4, "No worker of the farm has a GPU."),
-        ("cores>=3", 2, "--on cores>=3: that is no condition on a GPU"),
+        ("cores>=3", 2, "--on cores>=3: that is not a condition on a GPU"),
     ],
 )
 def test_gpus_that_nobody_has_are_said_at_once(

@@ -12,19 +12,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pluginkit.evaluators.protocol import ON_CPU, Answers, Item, RunWork
 from pluginkit.farm import worker
-from pluginkit.farm.arrays import FEW, Packed, WorkParcel, digest, unpack
+from pluginkit.farm.arrays import FEW, Packed, WorkPayload, digest, unpack
 from pluginkit.farm.arrivals import Arrivals, Lacking
 from pluginkit.farm.dispatch import Batch
 from pluginkit.farm.execution import Ended
 from pluginkit.farm.executor import _Execution
 from pluginkit.farm.facts import Facts, Kind
 from pluginkit.farm.fleet import FarmWorker
-from pluginkit.farm.parcels import LibraryParcel
-from pluginkit.judges.protocol import ON_CPU, Answers, Item, RunWork
+from pluginkit.farm.payloads import LibraryPayload
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
-from pluginkit.run.items import JudgePart
+from pluginkit.run.items import EvaluatorPart
 
 HERE = Path(__file__).parent
 MANIFEST = Manifest.load(HERE.parents[1] / "samples" / "bar_plugin")
@@ -82,7 +82,7 @@ def test_a_worker_keeps_what_it_was_sent(tmp_path: Path) -> None:
     assert store.held() == {digest(data)}, "nothing of it is kept"
     with pytest.raises(Lacking):
         store.array(digest(b"y"))
-    old = LibraryParcel((ON_CPU,), "lib.so", digest(b"library"), b"library", ("lib.json", b"{}"))
+    old = LibraryPayload((ON_CPU,), "lib.so", digest(b"library"), b"library", ("lib.json", b"{}"))
     assert old.put(store).with_name("lib.json").read_bytes() == b"{}"
     store.prune([digest(b"library")], limit=8)
     assert store.held() == {digest(b"library")}, "what a run uses stays"
@@ -94,7 +94,7 @@ def test_a_worker_keeps_what_it_was_sent(tmp_path: Path) -> None:
 def test_a_library_has_the_record_of_this_run(tmp_path: Path) -> None:
     """Also where the file is there already, without a record or with another one."""
     store = Arrivals(tmp_path / "store")
-    bare = LibraryParcel((ON_CPU,), "lib.so", digest(b"library"), b"library")
+    bare = LibraryPayload((ON_CPU,), "lib.so", digest(b"library"), b"library")
     path = bare.put(store)
     record = path.with_name("lib.json")
     for text in (b"{}", b'{"layouts": {}}'):
@@ -135,18 +135,18 @@ def test_what_another_run_prunes_meanwhile_is_lacking(tmp_path: Path, monkeypatc
 def test_the_work_has_zeros_for_the_cases_arrays_alone() -> None:
     own = LARGE + 1
     cases = [SimpleNamespace(inputs=LARGE)]
-    parcel = WorkParcel.of(replace(work(*cases), only=(own,)))  # type: ignore[arg-type]
-    sent = pickle.loads(pickle.dumps(parcel.sent()))
+    payload = WorkPayload.of(replace(work(*cases), only=(own,)))  # type: ignore[arg-type]
+    sent = pickle.loads(pickle.dumps(payload.sent()))
     read = sent.read()
     assert list(sent.arrays) == [digest(own.tobytes())]
     assert (read.only[0] == own).all()
     assert not read.plan.cases[0].inputs.any()
-    assert not parcel.sent(there=parcel.own).arrays
+    assert not payload.sent(there=payload.own).arrays
 
 
 def test_who_runs_all_cases_has_their_arrays(tmp_path: Path) -> None:
     """NVIDIA's engines are given the cases' inputs, and compared with their outputs: zeros would prove nothing."""
-    whole = WorkParcel.of(work(SimpleNamespace(inputs=LARGE)))
+    whole = WorkPayload.of(work(SimpleNamespace(inputs=LARGE)))
     store = Arrivals(tmp_path)
     store.put(whole.arrays)
     here = worker._RunHere(whole.sent(), store, {})
@@ -171,7 +171,7 @@ def submitted(library: Path) -> tuple[_Execution, Client, str]:
     client = Client()
     fleet = SimpleNamespace(client=client, refresh=lambda: ([], []))
     items = tuple(Item(f"case-{place}", "host", "cases", f"net-{place}", subject=[LARGE]) for place in range(3))
-    parts = [JudgePart(SimpleNamespace(NAME="host"), items)]  # type: ignore[arg-type]
+    parts = [EvaluatorPart(SimpleNamespace(NAME="host"), items)]  # type: ignore[arg-type]
     run = _Execution(
         fleet,  # type: ignore[arg-type]
         work(), parts, {ON_CPU: library}, lambda *_: None, {"": KIND},

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from .parts import judge
+from .parts import evaluate
 from .report import describe, disagreements, summary, table
 
 
@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=0, help="how many at once; as many as there are cores by default")
     asked = parser.parse_args()
     begun = time.monotonic()
-    found = judge(asked.seed, range(asked.cases) if asked.only is None else [asked.only], asked.jobs)
+    found = evaluate(asked.seed, range(asked.cases) if asked.only is None else [asked.only], asked.jobs)
     if asked.only is not None:
         print(describe(found[0]))
     print(table(found), summary(found), *map(describe, disagreements(found)), sep="\n\n")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
-from pluginkit.network.model import Dims, Network, NetworkProfile, Range
+from pluginkit.network.networks import Dims, Network, NetworkProfile, Range
 
 from . import signatures
 from .flaws import BASES, FAMILIES, FLAWS, WILD, Flaw

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.network.api_model import PROBE
-from pluginkit.network.model import Network, NetworkProfile, PluginCall, Range
+from pluginkit.network.networks import Network, NetworkProfile, PluginCall, Range
 from pluginkit.testing.families.base import DOMAIN, SHAPE_INPUTS, versions
 
 from .signature import Signature

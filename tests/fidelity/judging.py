@@ -13,7 +13,7 @@ from pathlib import Path
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Dims
+from pluginkit.network.networks import Dims
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host.session import CHILD
 from pluginkit.runtimes.rtx import refusals
@@ -118,7 +118,7 @@ def differences(host: Sequence[Configured], rtx: Sequence[Configured]) -> list[s
 
 
 def _same(host: Configured, rtx: Configured) -> bool:
-    """The same types and optimal shapes, and NVIDIA's bounds are no wider than the host's."""
+    """The same types and optimal shapes, and NVIDIA's bounds are not wider than the host's."""
     mine, its = (*host.inputs, *host.outputs), (*rtx.inputs, *rtx.outputs)
     return host.node == rtx.node and len(mine) == len(its) and all(map(_fits, mine, its))
 
@@ -160,7 +160,7 @@ class Host:
         self._init = {"library": library, "manifest": MANIFESTS[base], "target": "cpu"}
         self._worker: Worker | None = None
 
-    def judge(self, case: Case) -> tuple[BuildVerdict, list[list[dict[str, tuple[str, Dims]]]]]:
+    def evaluate(self, case: Case) -> tuple[BuildVerdict, list[list[dict[str, tuple[str, Dims]]]]]:
         """The verdict, and the graph outputs' types and shapes per profile at min, opt and max."""
         network = replace(case.network, model=without_probes(case.network.model))
         self._worker = self._worker or Worker(CHILD, self._init, timeout=60)
@@ -181,7 +181,7 @@ class Host:
             self._worker.close()
 
 
-class Judges:
+class Evaluators:
     """Both, at the same time."""
 
     def __init__(self, library: Path, sessions: Mapping[str, RtxSession]) -> None:
@@ -189,10 +189,10 @@ class Judges:
         self._hosts = {base: Host(library, base) for base in sessions}
         self._pool = ThreadPoolExecutor(1)
 
-    def judge(self, case: Case) -> Judgement:
+    def evaluate(self, case: Case) -> Judgement:
         """Asks both."""
         session = self._rtx[case.base]
-        asked = self._pool.submit(self._hosts[case.base].judge, case)
+        asked = self._pool.submit(self._hosts[case.base].evaluate, case)
         rtx = session.build(case.network)
         shapes = session.shapes() if rtx.ok else {}
         host, outputs = asked.result()
@@ -221,7 +221,7 @@ class Judges:
 
 
 @contextmanager
-def judges(folder: Path) -> Iterator[Judges]:
+def evaluators(folder: Path) -> Iterator[Evaluators]:
     """Both, with the library compiled in that folder."""
     library = compile_chameleon(folder)
     with ExitStack() as stack:
@@ -229,7 +229,7 @@ def judges(folder: Path) -> Iterator[Judges]:
             base: stack.enter_context(tensorrt_rtx.open(library, manifest, timeout=60))
             for base, manifest in MANIFESTS.items()
         }
-        both = Judges(library, sessions)
+        both = Evaluators(library, sessions)
         try:
             yield both
         finally:

@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from .generator import case
-from .judging import Judgement, judges
+from .judging import Judgement, evaluators
 
 
 def _judge(seed: int, numbers: Sequence[int]) -> list[Judgement]:
     """These cases; without the cases themselves, whose functions don't travel between processes."""
-    with tempfile.TemporaryDirectory() as folder, judges(Path(folder)) as both:
-        return [replace(both.judge(case(seed, number)), case=None) for number in numbers]  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory() as folder, evaluators(Path(folder)) as both:
+        return [replace(both.evaluate(case(seed, number)), case=None) for number in numbers]  # type: ignore[arg-type]
 
 
-def judge(seed: int, numbers: Sequence[int], jobs: int = 0) -> list[Judgement]:
+def evaluate(seed: int, numbers: Sequence[int], jobs: int = 0) -> list[Judgement]:
     """Each case of a seed, in this order.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pluginkit.dtypes import DType
 from pluginkit.field_types import FieldType, Value
-from pluginkit.network.model import Dims, Range
+from pluginkit.network.networks import Dims, Range
 
 MAX_OUTPUTS, MAX_RANK, MAX_TENSORS = 3, 8, 6
 LARGEST_CONSTANT = 180
@@ -259,4 +259,4 @@ FIELDS: dict[str, FieldType] = {
     ),
     **dict.fromkeys((f"rule{index}" for index in range(MAX_OUTPUTS)), FieldType.STRING),
 }
-"""The creator's fields that are no lists."""
+"""The creator's fields that are not lists."""

@@ -17,7 +17,7 @@ from pluginkit.runtimes.verdict import BuildVerdict, Configured, SeenTensor
 from .flaws import FAMILIES, FLAWS, WILD
 from .generator import case
 from .graphs import without_probes
-from .judging import Judgement, Judges, judges
+from .judging import Evaluators, Judgement, evaluators
 from .report import describe, disagreements, reasons, summary, table
 from .signature import CEIL_DIV, FLOOR_DIV, PROD, RULES, SUB, Broadcast, Expression, Signature, Size
 
@@ -26,8 +26,8 @@ SEED = 2026
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judges]:
-    with judges(tmp_path_factory.mktemp("fidelity")) as both:
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluators]:
+    with evaluators(tmp_path_factory.mktemp("fidelity")) as both:
         yield both
 
 
@@ -50,25 +50,25 @@ def assert_alike(judgement: Sequence[Judgement], allowed: int) -> None:
 @pytest.mark.rtx
 @pytest.mark.compile
 @needs_rtx
-def test_150_cases(both: Judges) -> None:
-    assert_alike([both.judge(case(SEED, number)) for number in range(150)], allowed=0)
+def test_150_cases(both: Evaluators) -> None:
+    assert_alike([both.evaluate(case(SEED, number)) for number in range(150)], allowed=0)
 
 
 @pytest.mark.slow
 @pytest.mark.rtx
 @pytest.mark.compile
 @needs_rtx
-def test_5000_cases(both: Judges) -> None:
+def test_5000_cases(both: Evaluators) -> None:
     """The goal is 99.9 %; docs/fidelity.md has every disagreement."""
-    assert_alike([both.judge(case(SEED, number)) for number in range(5000)], allowed=5)
+    assert_alike([both.evaluate(case(SEED, number)) for number in range(5000)], allowed=5)
 
 
 @pytest.mark.rtx
 @pytest.mark.compile
 @needs_rtx
-def test_a_host_that_takes_everything_would_turn_it_red(both: Judges) -> None:
+def test_a_host_that_takes_everything_would_turn_it_red(both: Evaluators) -> None:
     numbers = [number for number in range(200) if (flaw := case(SEED, number).flaw) and flaw.reason][:3]
-    for judgement in [both.judge(case(SEED, number)) for number in numbers]:
+    for judgement in [both.evaluate(case(SEED, number)) for number in numbers]:
         assert judgement.agree
         blind = Judgement(judgement.case, type(judgement.host)("built", ""), judgement.rtx, (), 0)
         assert disagreements([blind]) == [blind]
@@ -139,7 +139,7 @@ def test_what_a_signature_may_be_is_drawn() -> None:
     assert {len(shapes[0]) for _, call in calls for shapes in call.inputs[0]} == set(range(9))
     drawn = [{*call.types, *call.output_types} for _, call in calls]
     assert set().union(*drawn) == set(DType)
-    # What both builders refuse whatever the plugin (refusal int8-and-float8) says nothing of either.
+    # What both builders refuse whatever the plugin (refusal int8-and-float8) says nothing about either.
     assert not any({DType.INT8, DType.FLOAT8} <= kinds for kinds in drawn)
     assert {call.types[-1] for _, call in calls if call.shape_inputs} == {DType.INT32, DType.INT64}
     values = {(name, value) for _, call in calls for name, (_, value) in call.fields.items()}

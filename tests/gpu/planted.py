@@ -35,7 +35,7 @@ FAULTS = {
     "stream-ordered allocation": 11,
     "kept event": 12,
     "kept host memory": 13,
-    "a cache, which is no fault": 14,
+    "a cache, which is not a fault": 14,
     "kept stream": 15,
     "kept handle": 16,
     "kept device memory": 17,
@@ -58,7 +58,7 @@ def make(kind: str, folder: Path) -> Path:
 
 
 def plant(project: Path, fault: str) -> None:
-    """Chooses a fault. No source changes, so nothing is compiled anew."""
+    """Chooses a fault. No source changes, so nothing is compiled again."""
     choose(project, FAULTS[fault])
 
 

@@ -1,4 +1,4 @@
-"""The whole matrix on the GPU: the samples, and what `pluginkit new` writes for each base."""
+"""The whole matrix on the GPU: the samples, and what `pluginkit new` writes for each base and each pattern."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pluginkit import scaffold
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 from pluginkit.testing.report import Outcome
+from tests.scaffolds import gallery
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compile, pytest.mark.xdist_group("gpu")]
 
@@ -21,15 +22,17 @@ TWO = {
     "outputs": ["y:float32,float16,int8:n,c", "z:float32,float16,int8:n,c + 1"],
 }
 GENERATED = {"dynamic": {"formats": ["hwc8", "chw32"]}, "ioext": TWO, "v3": {}}
-GALLERY = sorted(f"gallery/{path.parent.name}" for path in SAMPLES.glob("gallery/*/pluginkit.toml"))
 
 
 @pytest.mark.parametrize(
-    "name", ["bar_plugin", "pool_int8", "leaky_relu", "pad", "char_lstm", "sum_even", "nonzero", *GALLERY, *GENERATED]
+    "name",
+    ["bar_plugin", "pool_int8", "leaky_relu", "pad", "char_lstm", "sum_even", "nonzero", *gallery.COMMANDS, *GENERATED],
 )
 def test_every_case_passes(tmp_path: Path, name: str) -> None:
     if name in GENERATED:
         project = scaffold.new("MyPlugin", directory=tmp_path, base=name, **GENERATED[name])
+    elif name in gallery.COMMANDS:
+        project = gallery.project(name, tmp_path)
     else:
         project = Path(shutil.copytree(SAMPLES / name, tmp_path / name, ignore=shutil.ignore_patterns("build")))
     report = run(Options(project=project, target="gpu", jobs=min(8, os.cpu_count() or 1)))

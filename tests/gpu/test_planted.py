@@ -66,7 +66,7 @@ BY_LIVES = {
     "kept device memory": ("KEPT DEVICE MEMORY", "4096 bytes of device memory from cudaMalloc"),
     "kept stream": ("KEPT STREAM", "stream from cudaStreamCreateWithFlags"),
     "kept event": ("KEPT EVENT", "event from cudaEventCreate"),
-    # cuBLAS's handle is no object of CUDA's driver: it shows as what it holds, which differs by cuBLAS's version.
+    # cuBLAS's handle is not an object of CUDA's driver: it shows as what it holds, which differs by cuBLAS's version.
     "kept handle": ("KEPT HANDLE", ""),
     "kept host memory": ("KEPT HOST MEMORY", "4096 bytes of host memory from new or malloc"),
 }
@@ -147,7 +147,7 @@ def test_what_each_life_leaves(project: Path, fault: str, monkeypatch: pytest.Mo
     assert fault == "kept handle" or len(leaks) == 1, leaks
 
 
-@pytest.mark.parametrize("fault", ["none", "a cache, which is no fault"])
+@pytest.mark.parametrize("fault", ["none", "a cache, which is not a fault"])
 def test_what_each_life_gives_back(project: Path, fault: str) -> None:
     case = run(project, fault, only=LIVES)
     assert (case.outcome, case.message) == (Outcome.PASSED, "")

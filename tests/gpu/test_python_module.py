@@ -180,10 +180,10 @@ def test_what_is_refused(module: Any, torch: Any, cupy: Any) -> None:
     for given, options, kind, output in (
         (np.ones((N, C), np.float32), {}, TypeError, "a numpy.ndarray, lies on the host, and this library"),
         (x.cpu(), {}, TypeError, "a torch.Tensor, lies on the host"),
-        ([1.0], {}, TypeError, "a list, is no array on a GPU"),
+        ([1.0], {}, TypeError, "a list, is not an array on a GPU"),
         (x.double(), {}, TypeError, "takes no float64 as input 0 (x); it takes float32, float16, bfloat16, int8"),
         (x.t(), {}, ValueError, "not contiguous"),
-        (x.flatten()[1:1 + C].reshape(1, C), {}, ValueError, "no multiple of 256"),
+        (x.flatten()[1:1 + C].reshape(1, C), {}, ValueError, "not a multiple of 256"),
         (x, {"out": np.ones((N, C), np.float32)}, TypeError, "output 0 (y), a numpy.ndarray, lies on the host"),
         (x, {"out": x}, ValueError, "shares memory with input 0 (x)"),
         (x, {"stream": "mine"}, TypeError, "stream is a str"),
@@ -245,7 +245,7 @@ def test_pycuda_arrays_streams_and_contexts(folder: Path) -> None:
 
 
 def test_a_call_costs_little(module: Any, torch: Any) -> None:
-    """Printed for docs/python.md; the bound only says that nothing is prepared anew."""
+    """Printed for docs/python.md; the bound only says that nothing is prepared again."""
     layer, x = module.Scale(), torch.ones(N, C, device="cuda")
     y = layer(x)
     torch.cuda.synchronize()

@@ -13,7 +13,7 @@ from pluginkit.cli.inspection import graft
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.errors import UsageError
 from pluginkit.grafting.grafter import _exactly
-from pluginkit.importing.serving import PluginLibrary
+from pluginkit.importing.implementations import PluginLibrary
 
 IDENTITIES = [("GN", version, namespace) for namespace in ("acme", "") for version in "12"]
 

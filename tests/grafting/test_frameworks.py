@@ -1,6 +1,6 @@
 """Models of Keras, TensorFlow and PyTorch, from the framework's own file to a model with a plugin that NVIDIA builds.
 
-Each framework runs in a process of its own. The packages are no dependency of pluginkit's; run by hand with an
+Each framework runs in a process of its own. The packages are not a dependency of pluginkit's; run by hand with an
 environment that has them:
 
     PYTHONPATH=/path/to/that/lib/python3.11/site-packages python -m pytest tests/grafting/test_frameworks.py
@@ -133,7 +133,7 @@ def same(model: Path, swish: Path, folder: Path, outputs: dict[str, str], *, nch
 
 
 def told(path: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
-    """The command that doctor prints for a file that is no ONNX model, as a shell takes it."""
+    """The command that doctor prints for a file that is not an ONNX model, as a shell takes it."""
     capfd.readouterr()
     assert cli.run(["doctor", str(path)]) == 2
     error = " ".join(capfd.readouterr().err.split())
@@ -143,7 +143,7 @@ def told(path: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def by_doctor(path: Path, capfd: pytest.CaptureFixture[str], **instead: str) -> Path:
-    """Run that command; with what a person puts into it."""
+    """Run that command; with what the user puts into it."""
     words = told(path, capfd)
     settings = [word for word in words if word.startswith("KERAS_BACKEND=")]
     words = [sys.executable if word == "python" else word for word in words if word not in settings]

@@ -127,7 +127,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest
     assert typed("pluginkit graft model.onnx --by group_norm -o bad.onnx --data shape.npz --replace instance_norm") == 2
     assert "x has the shape [3, 5], and the model takes [1, 4, 4, 4]" in words(capfd.readouterr().err)
     assert typed("pluginkit graft model.onnx --by @2 -o bad.onnx --replace instance_norm") == 2
-    assert "'@2' is no plugin's name" in words(capfd.readouterr().err)
+    assert "'@2' is not a plugin's name" in words(capfd.readouterr().err)
     assert typed("pluginkit graft model.onnx --by group_norm -o bad.onnx --replace chain:Tanh,Tanh") == 3
     assert typed("pluginkit graft model.onnx --by group_norm -o model.onnx --replace instance_norm") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "in.npz", "shape.npz"])

@@ -12,7 +12,7 @@ import pytest
 
 import pluginkit
 from pluginkit import layouts
-from pluginkit.host import take_doubts
+from pluginkit.host import take_warnings
 from tests.compilers import default_cxx
 from tests.shared import Shared
 
@@ -25,9 +25,9 @@ Compile = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def _no_doubts_of_other_tests() -> None:
-    """What a test before has noted in this process, and not looked at, is none of the next one's."""
-    take_doubts()
+def _no_warnings_of_other_tests() -> None:
+    """What a test before has noted in this process, and not looked at, is not one of the next one's."""
+    take_warnings()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pluginkit.dtypes import DType
-from pluginkit.host import BuiltPlugin, Context, Library, TensorSpec, build, set_breadcrumb_file
+from pluginkit.host import BuiltPlugin, Context, Library, TensorSpec, build, set_backtrace_file, set_call_file
 
 SPECS = {
     dtype: TensorSpec(dtype, (-1, 5), (1, 5), (2, 5), (4, 5), scale=0.5 if dtype is DType.INT8 else 1.0)
@@ -22,7 +22,9 @@ def build_layer(library: Library, dtype: DType = DType.FLOAT32) -> BuiltPlugin:
     """Two profiles, the second one a part of the first."""
     wide = SPECS[dtype]
     narrow = TensorSpec(dtype, wide.dims, (1, 5), (1, 5), (2, 5), wide.scale)
-    return build(library.creator("Probe", "1", "tests"), "layer", FIELDS, [[wide], [narrow]])
+    rows = [(kind,) * 3 for kind in SPECS]
+    creator = library.creator("Probe", "1", "tests")
+    return build(creator, "layer", FIELDS, [[wide], [narrow]], declared_types=rows)
 
 
 def drive(path: Path, version: int = 110100, dtype: DType = DType.FLOAT32) -> list[np.ndarray]:
@@ -37,5 +39,6 @@ def drive(path: Path, version: int = 110100, dtype: DType = DType.FLOAT32) -> li
 
 
 if __name__ == "__main__":
-    set_breadcrumb_file(sys.argv[2])
-    drive(Path(sys.argv[1]))
+    set_call_file(sys.argv[2])
+    set_backtrace_file(f"{sys.argv[2]}.frames")
+    drive(Path(sys.argv[1]), *map(int, sys.argv[3:]))

@@ -17,7 +17,7 @@ using namespace nvinfer1;
 // clang-format off: it would indent each line further than the one before
 #define FAULTS(X) \
     X(none) X(name_null) X(fields_null) X(field_name_null) X(field_twice) X(field_type) X(create_null) \
-    X(not_dynamic) X(other_layout) X(type_other) X(namespace_lost) X(namespace_kept) X(serialize_padding) X(outputs_zero) X(outputs_change) \
+    X(not_dynamic) X(other_layout) X(type_other) X(type_later) X(type_clone) X(namespace_lost) X(namespace_kept) X(serialize_padding) X(outputs_zero) X(outputs_change) \
     X(type_bool) \
     X(type_unstable) X(dims_nine) X(dims_null) X(dims_foreign) X(dims_stale) X(expr_foreign) X(expr_kept) \
     X(divide_zero) X(not_constant) X(size_tensor) X(dims_negative) X(dims_zero_div) X(format_none) X(format_later) \
@@ -28,7 +28,8 @@ using namespace nvinfer1;
     X(exit_initialize) X(hang_serialize) X(crash_load) X(kind_unknown) X(name_latin) X(name_accented) X(name_long) X(creators_change) X(unresolved) \
     X(unresolved_called) X(serialize_grows) X(ends_for_good) X(creator_namespace) X(create_namespace) \
     X(restore_namespace) X(type_untaken) X(fields_grow) X(name_changes) X(name_nvidia) X(hang_load) X(attach_null) X(attach_clone) \
-    X(clone_shares) X(fields_gone)
+    X(clone_shares) X(fields_gone) X(value_crashes) X(text_exact) X(reads_desc) X(reads_in_out) X(reads_data) X(reads_name) X(reads_fields) X(reads_pointers) X(reads_exprs) X(reads_types) X(writes_data) \
+    X(asked_kept) X(format_aborts) X(format_sticks) X(candidate_kept) X(workspace_late)
 // clang-format on
 
 enum class Fault
@@ -74,6 +75,7 @@ namespace
 ILoggerFinder* gFinder = nullptr;
 IDimensionExpr const* gStale = nullptr;
 std::int64_t gConstant = 0;
+std::int64_t volatile gRead = 0;
 bool gEnded = false; // an original has been destroyed
 
 class Plugin final : public IPluginV2DynamicExt
@@ -96,7 +98,10 @@ public:
     }
     char const* getPluginType() const noexcept override
     {
-        return is(Fault::type_other) ? "Other" : "Probe";
+        return is(Fault::type_other) || (is(Fault::type_later) && mConfigured) ||
+                       (is(Fault::type_clone) && mOfConfigured)
+                   ? "Other"
+                   : "Probe";
     }
     char const* getPluginVersion() const noexcept override
     {
@@ -115,7 +120,7 @@ public:
     }
     std::int32_t initialize() noexcept override
     {
-        mInitialized = true;
+        mInitialized = mReady = true;
         if (is(Fault::exit_initialize))
         {
             _exit(3);
@@ -144,7 +149,10 @@ public:
         {
             usleep(1000);
         }
-        float const factor = is(Fault::keeps_field) ? *mFactorData : mFactor + (mIsClone && gEnded ? 1.0F : 0.0F);
+        float factor = is(Fault::keeps_field) ? *mFactorData : mFactor + (mIsClone && gEnded ? 1.0F : 0.0F);
+        bool const other =
+            (is(Fault::candidate_kept) && mInt8) || (is(Fault::asked_kept) && mAsked != DataType::kFLOAT);
+        factor += mConfigured && other ? 1.0F : 0.0F;
         if (is(Fault::serialize_padding))
         {
             std::memcpy(buffer, &mPadded, sizeof(mPadded));
@@ -178,6 +186,9 @@ public:
         auto* copy = new Plugin(is(Fault::clone_other) ? &other : &mFactor);
         copy->mFactorData = mFactorData;
         copy->mIsClone = true;
+        copy->mOfConfigured = mConfigured;
+        copy->mAsked = mAsked;
+        copy->mReady = mReady;
         copy->mNamespace = is(Fault::clone_namespace) ? "lost" : mNamespace;
         return copy;
     }
@@ -195,6 +206,7 @@ public:
     DataType getOutputDataType(std::int32_t, DataType const* types, std::int32_t) const noexcept override
     {
         static int calls = 0;
+        gRead = gRead + (is(Fault::reads_types) ? static_cast<int>(types[1]) : 0);
         return is(Fault::type_bool)                           ? DataType::kBOOL
                : is(Fault::type_unstable) && ++calls % 2 == 0 ? DataType::kINT32
                : is(Fault::type_untaken)                      ? DataType::kHALF
@@ -204,6 +216,7 @@ public:
                                   IExprBuilder& builder) noexcept override
     {
         DimsExprs dims = inputs[0];
+        gRead = gRead + (is(Fault::reads_exprs) ? inputs[1].nbDims : 0);
         if (index == 1 && !is(Fault::dims_stale) && !is(Fault::expr_foreign))
         {
             return dims;
@@ -265,6 +278,18 @@ public:
                                    std::int32_t) noexcept override
     {
         static int calls = 0;
+        mAsked = inOut[pos].type;
+        mStuck = mStuck || inOut[pos].type == DataType::kINT32;
+        if (is(Fault::format_aborts) && pos == nbInputs && inOut[0].type != DataType::kFLOAT &&
+            inOut[0].type != DataType::kINT8)
+        {
+            std::abort(); // never asked for output 0 where input 0 was refused, it thinks
+        }
+        if (is(Fault::format_sticks) && mStuck)
+        {
+            return false;
+        }
+        gRead = gRead + (is(Fault::reads_in_out) ? static_cast<int>(inOut[3].type) : 0);
         if (is(Fault::format_none) && pos == nbInputs)
         {
             return false;
@@ -280,10 +305,11 @@ public:
         bool const known = inOut[pos].type == DataType::kFLOAT || inOut[pos].type == DataType::kINT8;
         return inOut[pos].format == TensorFormat::kLINEAR && known && inOut[pos].type == inOut[0].type;
     }
-    void configurePlugin(DynamicPluginTensorDesc const*, std::int32_t, DynamicPluginTensorDesc const*,
+    void configurePlugin(DynamicPluginTensorDesc const* ins, std::int32_t, DynamicPluginTensorDesc const*,
                          std::int32_t) noexcept override
     {
         mConfigured = true;
+        mInt8 = mInt8 || ins[0].desc.type == DataType::kINT8;
         if (is(Fault::crash_configure))
         {
             *static_cast<int volatile*>(nullptr) = 1;
@@ -294,12 +320,16 @@ public:
     {
         auto const n = static_cast<std::size_t>(in[0].dims.d[0]);
         return is(Fault::workspace_shrinks) ? 64 - n
+               : is(Fault::workspace_late)  ? (mReady ? sizeof(float) * n : 0)
                : is(Fault::workspace_run)   ? (n == 3 ? 1000 : 10)
                                             : sizeof(float) * n;
     }
     std::int32_t enqueue(PluginTensorDesc const* in, PluginTensorDesc const* out, void const* const* inputs,
                          void* const* outputs, void* workspace, cudaStream_t) noexcept override
     {
+        gRead = gRead + (is(Fault::reads_desc)       ? static_cast<int>(in[1].type)
+                         : is(Fault::reads_pointers) ? reinterpret_cast<std::intptr_t>(outputs[2])
+                                                     : 0);
         if (in[0].type == DataType::kINT8)
         {
             return run<std::int8_t>(in, out, inputs, outputs, workspace);
@@ -374,10 +404,15 @@ private:
     Padded mPadded{mFactor, 1.0};
     std::string mNamespace;
     char const* mNamespaceGiven{nullptr};
+    DataType mAsked{DataType::kFLOAT};
+    bool mStuck{false};
+    bool mReady{false};
+    bool mInt8{false};
     bool mConfigured{false};
     bool mEnded{false};
     bool mInitialized{false};
     bool mIsClone{false};
+    bool mOfConfigured{false};
 };
 
 class Creator final : public IPluginCreator
@@ -411,9 +446,33 @@ public:
     {
         if (gFinder != nullptr && gFinder->findLogger() != nullptr)
         {
-            gFinder->findLogger()->log(ILogger::Severity::kINFO, "createPlugin");
+            gFinder->findLogger()->log(ILogger::Severity::kINFO, "createPlugin \xd4"); // no UTF-8
+        }
+        static float const kTWO{2.0F};
+        auto const* const first = fields->fields;
+        gRead = gRead + (is(Fault::reads_data)     ? static_cast<char const*>(first->data)[4]
+                         : is(Fault::reads_name)   ? first->name[sizeof "factor"]
+                         : is(Fault::reads_fields) ? first[1].length
+                                                   : 0);
+        if (is(Fault::writes_data))
+        {
+            static_cast<char*>(const_cast<void*>(first->data))[4] = 1;
+        }
+        if (is(Fault::value_crashes) && fields->nbFields == 0)
+        {
+            return new Plugin(&kTWO);
         }
         bool const given = fields->nbFields == 1 && std::strcmp(fields->fields[0].name, "factor") == 0;
+        if (is(Fault::value_crashes) && given && *static_cast<float const*>(fields->fields[0].data) == 1.0F)
+        {
+            std::abort();
+        }
+        if (is(Fault::text_exact) && given)
+        {
+            std::string const text{static_cast<char const*>(fields->fields[0].data),
+                                   static_cast<std::size_t>(fields->fields[0].length)};
+            return text == "two" ? new Plugin(&kTWO) : nullptr;
+        }
         if (is(Fault::create_null) || !given)
         {
             return nullptr;

@@ -13,7 +13,7 @@ import pytest
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.formats import Format
-from pluginkit.host import BuiltPlugin, Context, Finding, Library, TensorSpec, build, take_doubts
+from pluginkit.host import BuiltPlugin, Context, Finding, Library, TensorSpec, build, take_warnings
 
 from .conftest import VERSIONS
 
@@ -65,7 +65,7 @@ def life(library: Library, fault: str = "NONE", dtype: DType = DType.FLOAT32) ->
 @pytest.mark.parametrize("base", INTERFACES)
 def test_a_good_plugin_passes(opened: Opened, base: str, layout: int, dtype: DType) -> None:
     life(opened(base, layout), dtype=dtype)
-    assert take_doubts() == ()
+    assert take_warnings() == ()
 
 
 @pytest.mark.parametrize("base", INTERFACES)
@@ -104,11 +104,11 @@ def test_what_an_ipluginv2ext_alone_is_asked(opened: Opened) -> None:
     with pytest.raises(Finding, match="answered kINT32 for output 0, where the inputs are kFLOAT"):
         fields = {"fault": (DType.INT32, FAULTS.index("OTHER_TYPE"))}
         build(opened("v2ext").creators[0], "layer", fields, [[spec()]], output_types=[DType.FLOAT32])
-    take_doubts()
+    take_warnings()
     life(opened("v2ext", 11), "BROADCAST")
-    assert take_doubts() == ()
+    assert take_warnings() == ()
     life(opened("v2ext", 10), "BROADCAST")
-    (one,) = take_doubts()
+    (one,) = take_warnings()
     assert (one.rule, one.method) == ("C17", "IPluginV2Ext::isOutputBroadcastAcrossBatch")
 
 

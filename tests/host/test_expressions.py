@@ -96,7 +96,7 @@ def test_faults_are_recorded() -> None:
     assert builder.faults == []
     assert builder.constant_value(symbol) == -(2**63)
     assert builder.faults == []
-    assert "not constant" in builder.doubts[-1]
+    assert "not constant" in builder.warnings[-1]
     for op in (7, 8):
         builder.operation(op, symbol, zero)
         assert "divide by the constant 0" in builder.faults[-1]
@@ -106,7 +106,7 @@ def test_faults_are_recorded() -> None:
 
 @pytest.mark.parametrize("node", [(0, 1, 0, 0, 0), (2, 0, 0, 0, 0), (2, 0, -1, 0, 0), (4, 0, 0, 0, 0)])
 def test_nodes_that_are_none(node: _native.Node) -> None:
-    with pytest.raises(ValueError, match="node 0 is no node"):
+    with pytest.raises(ValueError, match="node 0 is not a node"):
         _native.evaluate([node], [3])
 
 

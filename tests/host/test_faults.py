@@ -15,7 +15,7 @@ import pytest
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.field_types import NAMES
-from pluginkit.host import Finding, HostBug, Library, build, library, read_breadcrumb, take_doubts
+from pluginkit.host import Finding, HostBug, Library, build, library, read_call_file, take_warnings
 from tests.compilers import default_cxx
 
 from .conftest import VERSIONS, Compile
@@ -38,7 +38,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "type_bool": ("IPluginV2DynamicExt::getOutputDataType", "wrong type for output 0: kBOOL, which TensorRT doesn't"),
     "dims_nine": ("IPluginV2DynamicExt::getOutputDimensions", "output 0 has nbDims 9, expected 0 to 8"),
     "dims_null": ("IPluginV2DynamicExt::getOutputDimensions", r"output 0: d\[1\] is null"),
-    "dims_foreign": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is a pointer that is no expression"),
+    "dims_foreign": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is a pointer that is not an expression"),
     "dims_stale": ("IPluginV2DynamicExt::getOutputDimensions", r"d\[1\] is an expression of another call"),
     "expr_foreign": (
         "IPluginV2DynamicExt::getOutputDimensions",
@@ -67,6 +67,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "init_fails": ("IPluginV2DynamicExt::initialize", "answered 7, expected 0"),
     "workspace_shrinks": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 60 bytes for the profile's max .* 62"),
     "workspace_run": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 1000 bytes for shapes .* answered 10"),
+    "workspace_late": ("IPluginV2DynamicExt::getWorkspaceSize", "answered 16 bytes for shapes .* answered 0"),
     "serialize_long": ("IPluginV2DynamicExt::serialize", "wrote at byte 4 of a buffer of 4 bytes"),
     "serialize_size": ("IPluginV2DynamicExt::getSerializationSize", "answered 18446744073709551615 bytes"),
     "clone_null": ("IPluginV2DynamicExt::clone", "answered null"),
@@ -97,7 +98,7 @@ FAULTS: dict[str, tuple[str, str]] = {
     "workspace_beyond": ("IPluginV2DynamicExt::enqueue", "written beyond the workspace, .* 16 bytes: at byte 16"),
 }
 
-DOUBTS: dict[str, tuple[str, str, str]] = {
+WARNINGS: dict[str, tuple[str, str, str]] = {
     "creators_change": ("B5", "getCreators", "the second call answered another list"),
     "unresolved": ("B1", "dlopen", "undefined symbol: nobodyHasThis.*: the process ends where that is called"),
     "field_twice": ("F2", "IPluginCreator::getFieldNames", "two fields named 'factor'"),
@@ -108,6 +109,7 @@ DOUBTS: dict[str, tuple[str, str, str]] = {
     "namespace_kept": ("I10", "IPluginV2DynamicExt::setPluginNamespace", "keeps the pointer that it is given"),
     "type_unstable": ("T18", "IPluginV2DynamicExt::getOutputDataType", "answered kFLOAT for output 0, and kINT32 when"),
     "not_constant": ("T11", "IPluginV2DynamicExt::getOutputDimensions", "output 0: .*getConstantValue .* not constant"),
+    "format_sticks": ("C2", "IPluginV2DynamicExt::supportsFormatCombination", "refuses what it took before it was"),
     "format_unstable": ("C2", "IPluginV2DynamicExt::supportsFormatCombination", "answered true for pos 0, and false"),
     "serialize_short": ("S2", "IPluginV2DynamicExt::serialize", "byte 4 of 5 was not written"),
     "serialize_padding": (
@@ -121,6 +123,7 @@ DOUBTS: dict[str, tuple[str, str, str]] = {
 DEADLY = {
     "crash_load": (-signal.SIGABRT, "setLoggerFinder"),
     "crash_configure": (-signal.SIGSEGV, "IPluginV2DynamicExt::configurePlugin"),
+    "format_aborts": (-signal.SIGABRT, "IPluginV2DynamicExt::supportsFormatCombination"),
     "abort_clone": (-signal.SIGABRT, "IPluginV2DynamicExt::clone"),
     "throw_enqueue": (-signal.SIGABRT, "IPluginV2DynamicExt::enqueue"),
     "exit_initialize": (3, "IPluginV2DynamicExt::initialize"),
@@ -137,6 +140,21 @@ def test_fields_of_bytes_are_shown(compile_plugin: Compile) -> None:
         library.creators[0].create_of("x", given)
     fields = "axes=[0, 1, 2, 3, 4, 5, 6, 7, ... 2 more], mode='up', box=1 of kDIMS, =[]"
     assert caught.value.observed == f"answered null, expected a plugin for the fields ({fields})"
+
+
+@pytest.mark.compile
+def test_a_text_whose_closing_zero_is_in_the_way_is_named(compile_plugin: Compile) -> None:
+    """As onnx/onnx-tensorrt#921: a plugin compares what NVIDIA's parser gives with a text of another length."""
+    with Library(compile_plugin("text_exact"), VERSIONS[11]) as library:
+        (creator,) = library.creators
+        kind = NAMES.index("kCHAR")
+        assert creator.create_of("x", [("factor", kind, b"two", 3)]).nb_outputs() == 2
+        with pytest.raises(Finding, match="answered null") as caught:
+            creator.create_of("x", [("factor", kind, b"two\0", 4)])
+        assert "(4) counts its closing zero" in caught.value.hint
+        with pytest.raises(Finding, match="answered null") as caught:
+            creator.create_of("x", [("factor", kind, b"six\0", 4)])
+        assert not caught.value.hint
 
 
 def test_large_fields_are_not_read_for_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,26 +184,36 @@ def test_the_fault_is_found(compile_plugin: Compile, fault: str) -> None:
 
 
 @pytest.mark.compile
-@pytest.mark.parametrize("fault", DOUBTS)
-def test_what_nobody_promises_is_doubted_and_the_run_goes_on(compile_plugin: Compile, fault: str) -> None:
-    rule, method, message = DOUBTS[fault]
-    take_doubts()
+@pytest.mark.parametrize("fault", WARNINGS)
+def test_what_nobody_promises_is_a_warning_and_the_run_goes_on(compile_plugin: Compile, fault: str) -> None:
+    rule, method, message = WARNINGS[fault]
+    take_warnings()
     y0, y1 = drive(compile_plugin(fault))
     x = np.arange(15).reshape(3, 5).astype(np.float32)
     np.testing.assert_array_equal(y1, x)
     np.testing.assert_array_equal(y0, np.full((7, 3), x.sum() * 2, np.float32))
-    found = take_doubts()
+    found = take_warnings()
     assert {(one.rule, one.method) for one in found} == {(rule, method)}
     assert re.search(message, found[0].message, re.DOTALL), found[0].message
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize("fault", ["asked_kept", "candidate_kept"])
+def test_what_a_plugin_keeps_of_types_that_are_only_tried_gets_into_its_outputs(
+    compile_plugin: Compile, fault: str
+) -> None:
+    """A builder asks for types that the network hasn't, and configures candidates that it does not choose."""
+    y0, _ = drive(compile_plugin(fault))
+    np.testing.assert_array_equal(y0, np.full((7, 3), np.arange(15).sum() * 3, np.float32))
+
+
+@pytest.mark.compile
 @pytest.mark.parametrize("fault", ["none", "ends_for_good"])
-def test_a_good_plugin_leaves_no_doubt(compile_plugin: Compile, fault: str) -> None:
-    take_doubts()
+def test_a_good_plugin_brings_no_warning(compile_plugin: Compile, fault: str) -> None:
+    take_warnings()
     y0, _ = drive(compile_plugin(fault))
     np.testing.assert_array_equal(y0, np.full((7, 3), np.arange(15).sum() * 2, np.float32))
-    assert take_doubts() == ()
+    assert take_warnings() == ()
 
 
 @pytest.mark.compile
@@ -234,7 +262,7 @@ def test_an_unwritten_int8_element_is_found(compile_plugin: Compile) -> None:
 
 @pytest.mark.compile
 @pytest.mark.parametrize("fault", DEADLY)
-def test_the_breadcrumb_survives(compile_plugin: Compile, fault: str, tmp_path: Path) -> None:
+def test_the_call_file_survives(compile_plugin: Compile, fault: str, tmp_path: Path) -> None:
     code, method = DEADLY[fault]
     crumb = tmp_path / "crumb"
     command = [sys.executable, Path(__file__).with_name("drive.py"), compile_plugin(fault), crumb]
@@ -242,12 +270,39 @@ def test_the_breadcrumb_survives(compile_plugin: Compile, fault: str, tmp_path: 
         # Who hangs is killed once it says where; who ends, ends.
         deadline = time.monotonic() + 60
         while child.poll() is None and time.monotonic() < deadline:
-            if fault == "hang_serialize" and crumb.exists() and read_breadcrumb(crumb) == (method, True):
+            if fault == "hang_serialize" and crumb.exists() and read_call_file(crumb) == (method, True, "", ""):
                 break
             time.sleep(0.05)
         child.kill()
     assert child.returncode == code
-    assert read_breadcrumb(crumb) == (method, True)
+    assert read_call_file(crumb) == (method, True, "", "")
+
+
+BEYOND = {
+    "reads_name": ("IPluginCreator::createPlugin", "reads byte 7 of the name of field 'factor', which has 7"),
+    "reads_data": ("IPluginCreator::createPlugin", "reads byte 4 of the data of field 'factor', which has 4"),
+    "writes_data": ("IPluginCreator::createPlugin", "writes byte 4 of the data of field 'factor', which has 4"),
+    "reads_fields": ("IPluginCreator::createPlugin", "reads fc->fields[1], which has 1"),
+    "reads_types": ("IPluginV2DynamicExt::getOutputDataType", "reads inputTypes[1], which has 1"),
+    "reads_exprs": ("IPluginV2DynamicExt::getOutputDimensions", "reads inputs[1], which has 1"),
+    "reads_in_out": ("IPluginV2DynamicExt::supportsFormatCombination", "reads inOut[3], which has 3"),
+    "reads_desc": ("IPluginV2DynamicExt::enqueue", "reads inputDesc[1], which has 1"),
+    "reads_pointers": ("IPluginV2DynamicExt::enqueue", "reads outputs[2], which has 2"),
+}
+"""Which method leaves what it was given, and what is said of it."""
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize(("fault", "layout"), [*((one, 11) for one in BEYOND), ("reads_in_out", 8), ("reads_desc", 8)])
+def test_an_access_beyond_what_was_given_is_named(
+    compile_plugin: Compile, tmp_path: Path, fault: str, layout: int
+) -> None:
+    crumb = tmp_path / "crumb"
+    arguments = [compile_plugin(fault, layout), crumb, str(VERSIONS[layout])]
+    done = subprocess.run([sys.executable, Path(__file__).with_name("drive.py"), *arguments], check=False)
+    method, what = BEYOND[fault]
+    assert done.returncode == -signal.SIGSEGV
+    assert read_call_file(crumb) == (method, True, "", what)
 
 
 def test_files_that_are_no_library(tmp_path: Path) -> None:
@@ -255,7 +310,7 @@ def test_files_that_are_no_library(tmp_path: Path) -> None:
         Library(tmp_path / "none.so")
     text = tmp_path / "text.so"
     text.write_text("#!/bin/sh")
-    with pytest.raises(UsageError, match="no ELF"):
+    with pytest.raises(UsageError, match="not an ELF"):
         Library(text)
     text.write_bytes(b"\x7fELF but no more")
     with pytest.raises(CheckFailed, match="can't be loaded"):

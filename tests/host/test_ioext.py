@@ -13,7 +13,7 @@ import pytest
 import pluginkit
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.host import BuiltPlugin, Context, Finding, HostBug, Library, TensorSpec, build, take_doubts
+from pluginkit.host import BuiltPlugin, Context, Finding, HostBug, Library, TensorSpec, build, take_warnings
 from tests.compilers import default_cxx
 
 from .conftest import VERSIONS
@@ -116,18 +116,18 @@ def test_a_workspace_that_shrinks_with_the_batch(libraries: dict[int, Library]) 
 
 
 def test_an_output_for_all_batches_is_asked_of_layout_10_only(libraries: dict[int, Library]) -> None:
-    take_doubts()
+    take_warnings()
     life(libraries[11], "BROADCAST")
-    assert take_doubts() == ()
+    assert take_warnings() == ()
     life(libraries[10], "BROADCAST")
-    (one,) = take_doubts()
+    (one,) = take_warnings()
     assert (one.rule, one.method) == ("C17", "IPluginV2IOExt::isOutputBroadcastAcrossBatch")
 
 
-def test_other_dimensions_each_time_are_doubted(libraries: dict[int, Library]) -> None:
-    take_doubts()
+def test_other_dimensions_each_time_are_warned(libraries: dict[int, Library]) -> None:
+    take_warnings()
     life(libraries[11], "OTHER_DIMENSIONS_EACH_TIME")
-    (one,) = take_doubts()
+    (one,) = take_warnings()
     assert (one.rule, one.method) == ("T18", "IPluginV2IOExt::getOutputDimensions")
     assert re.search(r"answered \[2, 3, 5\] for output 0, and \[2, 3, 6\] when asked", one.message)
 

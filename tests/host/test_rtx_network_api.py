@@ -44,13 +44,13 @@ REFUSED = {
     "rank": "UsageError: a, input 0 ('flat'): it has 1 dimension; declared is float32[?, 5].",
     "size": "UsageError: a, input 0 ('wide'): its shape is (-1, 6); declared is float32[?, 5].",
     "count": "UsageError: <a: tests::ProbeV3(float32[?, 5]), not wired> takes 1 input, and is given 2.",
-    "network": "UsageError: None is no network of tensorrt_rtx.",
+    "network": "UsageError: None is not a network of tensorrt_rtx.",
 }
 
 
 @pytest.fixture(scope="module")
 def answers(v3_library: Path, scale_project: Path) -> dict[str, Any]:
-    """By name, what building a network gave. LD_LIBRARY_PATH names no folder of NVIDIA's, as in a person's process."""
+    """By name, what building a network gave. LD_LIBRARY_PATH names no folder of NVIDIA's, as in the user's process."""
     program = Path(__file__).with_name("rtx_networks.py")
     libraries = (str(v3_library), str(library_path(scale_project, "scale", "cpu")))
     ran = subprocess.run(

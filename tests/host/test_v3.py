@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from pluginkit import layouts
 from pluginkit.dtypes import DType
-from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build, take_doubts
+from pluginkit.host import AnyDevice, Context, Finding, Library, TensorSpec, build, take_warnings
 from pluginkit.host.bases.v3.lifecycle import with_tactic
 from pluginkit.host.bases.v3.plugin import PluginV3
 from pluginkit.host.descriptors import Desc
 from pluginkit.host.memory import gpu_watch
-from pluginkit.importing import hosted_child
+from pluginkit.importing import hosted_worker
 from pluginkit.importing.plugin_node import DOMAIN
 
 SOURCE = Path(__file__).with_name("v3.cpp")
@@ -142,7 +143,7 @@ def test_a_model_with_a_shape_input_is_run(
         opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)],
     )
     kinds = {"mode": "kINT32", "fault": "kINT32", "factor": "kFLOAT32"}
-    hosted = hosted_child.HostedPlugins({key: (v3_library, kinds)}, ["n"], tmp_path)
+    hosted = hosted_worker.HostedPlugins({key: (v3_library, layouts.LAYOUTS[0].host_version, kinds)}, ["n"], tmp_path)
     feeds = {"x": numbers(4), "k": np.array([6], np.int32)}
     outputs = hosted.run(model.SerializeToString(), feeds, {})
     np.testing.assert_array_equal(outputs["y"], np.resize(numbers(4), (6, 5)) * 2)
@@ -178,7 +179,7 @@ FINDINGS: dict[str, tuple[str, str, str]] = {
     "type_int4": ("plain", BUILD + "getOutputDataTypes", "output 0 is kINT4, and pluginkit's host has no tensors of"),
     "shapes_fail": ("plain", BUILD + "getOutputShapes", "answered 3, expected 0"),
     "shape_unwritten": ("plain", BUILD + "getOutputShapes", "output 0: wrote no shape"),
-    "shape_foreign": ("plain", BUILD + "getOutputShapes", r"d\[0\] is a pointer that is no expression"),
+    "shape_foreign": ("plain", BUILD + "getOutputShapes", r"d\[0\] is a pointer that is not an expression"),
     "size_output": ("size", BUILD + "getOutputShapes", "declareSizeTensor was called for output 2 of a plugin with 2"),
     "size_opt": ("size", BUILD + "getOutputShapes", "with an opt that depends on a size tensor"),
     "size_dims": ("size", BUILD + "getOutputShapes", "output 1 is declared a size tensor and has 1 dimensions"),
@@ -217,7 +218,7 @@ def test_the_host_finds(v3_library: Path, fault: str) -> None:
     assert re.search(message, str(caught.value)), str(caught.value)
 
 
-DOUBTS: dict[str, tuple[str, str, str, str]] = {
+WARNINGS: dict[str, tuple[str, str, str, str]] = {
     "types_change": ("plain", "T18", BUILD + "getOutputDataTypes", r"answered kFLOAT, and kHALF when asked again"),
     "shapes_change": ("plain", "T18", BUILD + "getOutputShapes", "answered other expressions when asked again"),
     "asks_constant": (
@@ -243,45 +244,45 @@ DOUBTS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", DOUBTS)
-def test_what_nobody_promises_is_doubted_and_the_run_goes_on(v3_library: Path, fault: str) -> None:
-    mode, rule, method, message = DOUBTS[fault]
-    take_doubts()
+@pytest.mark.parametrize("fault", WARNINGS)
+def test_what_nobody_promises_is_a_warning_and_the_run_goes_on(v3_library: Path, fault: str) -> None:
+    mode, rule, method, message = WARNINGS[fault]
+    take_warnings()
     (y, *_) = drive(v3_library, mode, fault)
     np.testing.assert_array_equal(y, numbers(4) * 2)
-    (one,) = {(one.rule, one.method): one for one in reversed(take_doubts())}.values()
+    (one,) = {(one.rule, one.method): one for one in reversed(take_warnings())}.values()
     assert (one.rule, one.method) == (rule, method)
     assert re.search(message, one.message), one.message
 
 
 def test_null_is_taken_for_no_fields_to_serialize(v3_library: Path) -> None:
     """As TensorRT-RTX does. This plugin can't be made of none."""
-    take_doubts()
+    take_warnings()
     with pytest.raises(Finding, match=r"null, expected a plugin from the serialized fields \(\)"):
         drive(v3_library, fault="kept_null")
-    assert {one.rule for one in take_doubts()} == {"S8"}
+    assert {one.rule for one in take_warnings()} == {"S8"}
 
 
 def test_fields_that_are_gone_after_the_call_are_seen(v3_library: Path) -> None:
     """By their values, or by what is computed of them: what stands where they were is the heap's to say."""
-    take_doubts()
+    take_warnings()
     try:
         (y,) = drive(v3_library, fault="kept_dangles")
     except Finding:
         return
-    assert take_doubts() or not np.array_equal(y, numbers(4) * 2)
+    assert take_warnings() or not np.array_equal(y, numbers(4) * 2)
 
 
-def test_a_good_plugin_leaves_no_doubt(v3_library: Path) -> None:
-    take_doubts()
+def test_a_good_plugin_brings_no_warning(v3_library: Path) -> None:
+    take_warnings()
     for mode in MODES:
         drive(v3_library, mode)
-    assert take_doubts() == ()
+    assert take_warnings() == ()
 
 
 def test_every_fault_is_tried() -> None:
     others = {"none", "tactic_wrong", "crash_shape_change", "kept_null", "kept_dangles"}
-    assert set(FAULTS) == set(FINDINGS) | set(DOUBTS) | others
+    assert set(FAULTS) == set(FINDINGS) | set(WARNINGS) | others
 
 
 def test_findings_name_the_methods_of_this_base(v3_library: Path) -> None:

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.host import Library, build
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network, NetworkProfile, Range
+from pluginkit.network.networks import Network, NetworkProfile, Range
 from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import Configured

@@ -10,7 +10,9 @@ import pytest
 
 from pluginkit.importing import importer
 from pluginkit.importing.building import ModelSession
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
+from pluginkit.runtimes.verdict import BuildVerdict, ModelInput
 
 
 class Kept(ModelSession):
@@ -19,6 +21,16 @@ class Kept(ModelSession):
     def native(self, operators: Sequence[str]) -> set[str]:
         """As of `ModelSession`, for one model after the other: it has no libraries."""
         return set(self._loaded().call("supported", operators=list(operators)))
+
+    def inputs(
+        self, model: Path, marked: Sequence[str] = (), names: Sequence[str] = ()
+    ) -> tuple[list[ModelInput], BuildVerdict | None]:
+        """As of `ModelSession`: its process may have begun in another folder than that of the test."""
+        return super().inputs(model.resolve(), marked, names)
+
+    def build(self, model: Path, profile: NetworkProfile) -> BuildVerdict:
+        """As `inputs`."""
+        return super().build(model.resolve(), profile)
 
     def __exit__(self, *exc_info: object) -> None:
         """It goes on."""

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from pluginkit.creators.facts import CreatorFacts, FieldFacts
-from pluginkit.importing.serving import PluginLibrary
+from pluginkit.importing.implementations import PluginLibrary
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import Member
 

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from pluginkit import cli
 from pluginkit.importing import Imported
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
@@ -64,7 +65,7 @@ REFUSED = (
 EXPLAINED = {
     r"MyelinCheckException|Could not find any implementation|layerImpls\.empty": "a kernel that TensorRT-RTX lacks",
     r"reshape of empty tensor|empty tensor|zero volume": "tensors without elements",
-    r"ShapeException|kOPT values": "values of a shape tensor that nobody gave, and that the model doesn't take",
+    r"ShapeException|kOPT values": "values of a shape tensor that was not given, and that the model doesn't take",
     r"must be 4D|past_cache": "TensorScatter of 4-D caches only",
     r"API Usage Error|Invalid Node|Assertion failed|This version of TensorRT": "a limit of one operator's importer",
 }
@@ -155,6 +156,18 @@ def test_ranks_of_branches_do_not_matter_where_the_dimension_is_constant(tmp_pat
     found = foreseen(path, "x:min=1x1x3,opt=2x1x3,max=4x1x3")
     assert found.verdict is not None
     assert (errors(found), found.foreseen, found.verdict.status) == (set(), "built", "built"), found.verdict.message
+    (warned,) = (one for one in found.problems if one.rule == "M7")
+    assert "float of rank 3 and float of rank 2 as output 0" in warned.text
+    assert "always takes then_branch" in warned.text
+    # What --fix makes of it has no conditional, and is the same to onnxruntime.
+    assert cli.run(["doctor", str(path), "--fix", str(tmp_path / "fixed.onnx")]) == 0
+    fixed = onnx.load(tmp_path / "fixed.onnx")
+    assert not [node for node in fixed.graph.node if node.op_type == "If"]
+    assert {"Squeeze"} == {node.op_type for node in fixed.graph.node if node.name == "squeeze"}
+    again = foreseen(tmp_path / "fixed.onnx")
+    assert not again.problems
+    assert again.verdict is not None
+    assert again.verdict.ok
 
 
 @pytest.mark.parametrize(("first", "level", "status"), [("1x1x3", "error", "refused"), ("2x1x3", "", "built")])

@@ -17,14 +17,14 @@ from pluginkit.cli.inspection import model_report
 from pluginkit.importing import Imported, ImportOptions, run
 from pluginkit.manifest import Manifest
 
-from . import corpus
+from . import corpus, own_corpus
 from .models import CONDITION, branch, conditional, model, value
 from .test_from_onnx import CONSTANTS, looped
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("one_process")
 COMMAND = re.compile(r"pluginkit \w+ (?=[^;`)]*(?:--|\.onnx))[^;`)]*")
-"""A command in a fix's sentence: with an option or a model. One that says no more than its name is no line to type."""
+"""A command in a fix's sentence: with an option or a model. A name alone is not a line to type."""
 
 
 def own(op: str, inputs: Sequence[str], output: str, **attributes: object) -> onnx.NodeProto:
@@ -77,6 +77,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
                           domains=("com.microsoft",)),
     "fine": lambda: model([helper.make_node("Relu", ["x"], ["y"], "relu")]),
 }  # fmt: skip
+QUICK = ("det", "skip-layer-norm", "crop", "sequence")
 LACKS = {
     "bool": "Cast it to int32",
     "bad name": "cannot be a plugin's name",
@@ -129,6 +130,24 @@ def test_of_models_that_are_here(name: str, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     found = run(ImportOptions(corpus.installed()[name], timeout=300))
     typed(found)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in own_corpus.MODELS]
+)
+def test_of_our_own_models(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed does what it is for: `new` makes a project, `--fix` a model that lacks less."""
+    monkeypatch.chdir(tmp_path)
+    onnx.save(own_corpus.MODELS[name](), "model.onnx")
+    found = run(ImportOptions(Path("model.onnx"), timeout=300))
+    commands, _ = typed(found)
+    made = [one for one in tmp_path.iterdir() if (one / "pluginkit.toml").exists()]
+    assert len(made) == len([one for one in commands if " new " in one])
+    if [one for one in commands if " --fix " in one]:
+        again = run(ImportOptions(Path("model-fixed.onnx"), timeout=300))
+        before, after = ([one.rule for one in item.problems if one.level == "error"] for item in (found, again))
+        assert len(after) < len(before)
+        assert not {one.operator for one in again.unserved} >= {one.operator for one in found.unserved}
 
 
 def test_a_chain_is_made_a_project_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit.importing import model as model_
+from pluginkit.importing import onnx_graph
 from pluginkit.importing.control_flow import layers
-from pluginkit.importing.rules import model as rules
+from pluginkit.importing.rules import whole_model
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.importing.rules.folding import Folding
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.network.networks import Array, NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
 from .models import branch, model, value
@@ -78,8 +78,8 @@ def test_the_findings_follow_the_table(kind: str, tmp_path: Path) -> None:
     warned = set()
     for operator in OPERATORS:
         proto = inside(kind, operator)
-        places = model_.places(proto.graph)
-        found = rules.check(proto, places, model_.shapes(proto), Constants(proto), tmp_path / "model.onnx")
+        places = onnx_graph.places(proto.graph)
+        found = whole_model.check(proto, places, onnx_graph.shapes(proto), Constants(proto), tmp_path / "model.onnx")
         warned |= {operator for one in found if one.rule == "M9" and one.node.endswith("/inner")}
     denied = {operator for layer in layers.LAYERS if layer.inside == "no" for operator in layer.operators}
     assert warned == denied
@@ -175,4 +175,4 @@ def test_what_is_not_known_of_a_condition_is_no_error(kept: list[str], level: st
     ]
     proto = model(nodes, [value("x", ["n", 3])], [value("y", [])], initializers=constants)
     profile = NetworkProfile("default", {"x": ((1, 3), (4, 3), (16, 3))})
-    assert [(one.rule, one.level) for one in rules.branch_shapes(proto, profile)] == [("M7", level)]
+    assert [(one.rule, one.level) for one in whole_model.branch_shapes(proto, profile)] == [("M7", level)]

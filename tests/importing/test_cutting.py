@@ -91,7 +91,7 @@ def test_a_shape_tensor_of_a_type_that_no_end_has() -> None:
         ([["scale"]], "Is scaled meant"),
         ([["x"]], "no node makes it"),
         ([["w"]], "no node makes it"),
-        ([["a"]], "inside of an If"),
+        ([["a"]], "inside an If"),
         ([["target"], ["size"]], "leaves no nodes"),
         ([["y"]], "nothing left"),
     ],

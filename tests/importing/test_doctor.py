@@ -1,4 +1,4 @@
-"""`pluginkit doctor`: what nobody serves, graphs that can't be computed, files that are no ONNX, external data."""
+"""`pluginkit doctor`: what nobody implements, graphs that can't be computed, files that are not ONNX, external data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from onnx import helper
 from pluginkit import cli
 from pluginkit.cli import progress
 from pluginkit.errors import UsageError
-from pluginkit.importing import ImportOptions, run, unserved
-from pluginkit.importing import model as model_
+from pluginkit.importing import ImportOptions, missing_operators, onnx_graph, run
 from pluginkit.importing.files import external
+from pluginkit.importing.implementations import find_implementations
 from pluginkit.importing.rules import structure
-from pluginkit.importing.serving import serve
 from pluginkit.parser_operators import OPERATORS
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 
@@ -56,9 +55,9 @@ def archive(path: Path, *names: str) -> Path:
     return path
 
 
-def groups(proto: onnx.ModelProto) -> tuple[unserved.UnservedOperator, ...]:
+def groups(proto: onnx.ModelProto) -> tuple[missing_operators.MissingOperator, ...]:
     native = OPERATORS.__contains__
-    return unserved.find(Path("model.onnx"), proto, serve(proto, [], native), native)
+    return missing_operators.find(Path("model.onnx"), proto, find_implementations(proto, [], native), native)
 
 
 def test_what_nobody_serves_is_counted_with_its_places() -> None:
@@ -172,7 +171,7 @@ def test_doctor_on_several_models(tmp_path: Path, capsys: pytest.CaptureFixture[
 )
 def test_archives_of_other_formats(name: str, members: tuple[str, ...], command: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        model_.load(archive(tmp_path / name, *members))
+        onnx_graph.load(archive(tmp_path / name, *members))
     assert command in caught.value.hint
     assert str(tmp_path / name) in caught.value.hint
 
@@ -192,14 +191,14 @@ def test_files_of_other_formats(name: str, data: bytes, command: str, tmp_path: 
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(UsageError) as caught:
-        model_.load(path)
+        onnx_graph.load(path)
     assert command in caught.value.hint
 
 
 def test_the_folder_of_a_saved_model(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(b"")
     with pytest.raises(UsageError) as caught:
-        model_.load(tmp_path)
+        onnx_graph.load(tmp_path)
     assert f"--saved-model {tmp_path}" in caught.value.hint
 
 
@@ -215,7 +214,7 @@ def test_external_data_that_is_cut_off(tmp_path: Path) -> None:
     data = (tmp_path / "w.bin").read_bytes()
     (tmp_path / "w.bin").write_bytes(data[:800])
     with pytest.raises(UsageError, match=r"w\.bin has 800 bytes, and the tensor w ends at byte 1600"):
-        model_.load(path)
+        onnx_graph.load(path)
 
 
 @pytest.mark.parametrize("above", ["../w.bin", "/tmp/w.bin", "parts/../../w.bin"])
@@ -227,7 +226,7 @@ def test_external_data_outside_of_the_models_folder(tmp_path: Path, above: str) 
     next(one for one in proto.graph.initializer[0].external_data if one.key == "location").value = above
     path.write_bytes(proto.SerializeToString())
     with pytest.raises(UsageError, match=f"of tensor w stands at {above}, and ONNX has it in the model's folder"):
-        model_.load(path)
+        onnx_graph.load(path)
 
 
 def test_external_data_by_a_way_around(tmp_path: Path) -> None:
@@ -237,15 +236,15 @@ def test_external_data_by_a_way_around(tmp_path: Path) -> None:
     proto = onnx.load(path, load_external_data=False)
     next(one for one in proto.graph.initializer[0].external_data if one.key == "location").value = "parts/../w.bin"
     path.write_bytes(proto.SerializeToString())
-    assert onnx.numpy_helper.to_array(model_.load(path).graph.initializer[0]).sum() == 400
+    assert onnx.numpy_helper.to_array(onnx_graph.load(path).graph.initializer[0]).sum() == 400
 
 
 def test_much_external_data_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = weighty(tmp_path)
-    assert external.left_out(model_.load(path)) == ""
+    assert external.left_out(onnx_graph.load(path)) == ""
     monkeypatch.setattr(external, "WHOLE", 1000)
     monkeypatch.setattr(external, "SMALL", 1000)
-    assert "(1 tensors)" in external.left_out(model_.load(path))
+    assert "(1 tensors)" in external.left_out(onnx_graph.load(path))
 
 
 @RTX
@@ -275,9 +274,9 @@ def test_every_wait_shows_its_time(
     steps: list[str] = []
 
     @contextlib.contextmanager
-    def spinner(text: str, _: object, *, elapsed: bool = False) -> Iterator[Callable[[str], None]]:
+    def spinner(text: str, _: object, *, elapsed: bool = False) -> Iterator[Callable[..., None]]:
         seen[text] = elapsed
-        yield steps.append
+        yield lambda what, *_: steps.append(what)
 
     monkeypatch.setattr(progress, "spinner", spinner)
     path = str(saved(tmp_path, with_swish()))
@@ -342,7 +341,7 @@ def test_functions_that_call_themselves_and_a_pipe(tmp_path: Path, capsys: pytes
     pipe = tmp_path / "pipe.onnx"
     os.mkfifo(pipe)
     assert cli.run(["doctor", str(pipe)]) == 2
-    assert "is no file: a pipe or a device" in capsys.readouterr().err
+    assert "is not a file: a pipe or a device" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -381,7 +380,7 @@ def test_names_with_control_characters_keep_to_their_lines(tmp_path: Path, capsy
     out = capsys.readouterr().out
     assert r"  # ac\nme::Swi\nsh: 'Swi\nsh' cannot be a plugin's name" in out
     rows = [line.split() for line in out.splitlines()]
-    assert [r"na\nme\x1b[31m", r"ac\nme::Swi\nsh", "nobody"] in rows
+    assert [r"na\nme\x1b[31m", r"ac\nme::Swi\nsh", "missing"] in rows
     assert [r"ac\nme::Swi\nsh", "1", "1", "main", "graph"] in [row[:5] for row in rows]
     assert [r"size\n", r"ac\nme::Swi\nsh"] in [row[:2] for row in rows]
     assert r"reshape\r takes it as its output's dimensions" in out

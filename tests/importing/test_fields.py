@@ -11,14 +11,14 @@ from onnx import AttributeProto, helper, numpy_helper
 from pluginkit.errors import UsageError
 from pluginkit.field_types import FieldType
 from pluginkit.host.library import field_of
-from pluginkit.importing import hosted_child
+from pluginkit.importing import hosted_worker
 
 KINDS = {"given": "kUNKNOWN", "number": "kINT32"}
 """As a creator has them that says no more than a field's name."""
 
 
 def fields(**attributes: object) -> dict[str, tuple[FieldType, object]]:
-    return hosted_child._fields(helper.make_node("Scale", ["x"], ["y"], "scale", **attributes), KINDS)
+    return hosted_worker._fields(helper.make_node("Scale", ["x"], ["y"], "scale", **attributes), KINDS)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_text_comes_with_the_zero_behind_it_and_several_are_joined() -> None:
 def test_an_empty_list_has_no_data() -> None:
     node = helper.make_node("Scale", ["x"], ["y"], "scale")
     node.attribute.append(helper.make_attribute("given", [], attr_type=AttributeProto.INTS))
-    ((name, (kind, value)),) = hosted_child._fields(node, KINDS).items()
+    ((name, (kind, value)),) = hosted_worker._fields(node, KINDS).items()
     assert field_of(name, kind, value) == ("given", FieldType.INT32.code, None, 0)
 
 
@@ -64,4 +64,4 @@ def test_fields_come_in_the_creators_order() -> None:
     made = fields(number=7, given=1.0)
     assert list(made) == list(KINDS)
     node = helper.make_node("Scale", ["x"], ["y"], "scale", number=7, given=1.0)
-    assert list(hosted_child._fields(node, dict(reversed(KINDS.items())))) == list(reversed(KINDS))
+    assert list(hosted_worker._fields(node, dict(reversed(KINDS.items())))) == list(reversed(KINDS))

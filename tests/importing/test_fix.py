@@ -13,11 +13,11 @@ from onnx import TensorProto, helper
 
 from pluginkit import cli, parser_operators
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.importing import ImportOptions, inputs, onnx_sessions, plugin_node, profiles, run, unserved
+from pluginkit.importing import ImportOptions, inputs, missing_operators, onnx_sessions, plugin_node, profiles, run
 from pluginkit.importing.building import ModelSession
+from pluginkit.importing.implementations import find_implementations
 from pluginkit.importing.rewrites import conditionals, fixing, recurrences
-from pluginkit.importing.serving import serve
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 
@@ -128,10 +128,12 @@ def built(session: ModelSession, proto: onnx.ModelProto, folder: Path) -> tuple[
 def test_nvidia_refuses_the_original_and_builds_the_rewrite(
     proto: onnx.ModelProto, change: str, tmp_path: Path, session: ModelSession, native: set[str]
 ) -> None:
-    served = serve(proto, (), native.__contains__)
+    implementations = find_implementations(proto, (), native.__contains__)
     refused, _ = built(session, proto, tmp_path)
     assert refused.status == "refused"
-    changed, changes = fixing.apply(proto, unserved.find(tmp_path / "model.onnx", proto, served, native.__contains__))
+    changed, changes = fixing.apply(
+        proto, missing_operators.find(tmp_path / "model.onnx", proto, implementations, native.__contains__)
+    )
     assert [one for one in changes if change in one], changes
     onnx.checker.check_model(changed)
     verdict, profile = built(session, changed, tmp_path)

@@ -19,9 +19,9 @@ from pluginkit.importing.extraction import ranks
 from pluginkit.importing.extraction.node_facts import Dim, NodeFacts, TensorFacts
 from pluginkit.importing.extraction.project import Extracted, FromModel, extract
 from pluginkit.importing.extraction.selection import select
-from pluginkit.importing.model import dims, own_types, subgraphs
+from pluginkit.importing.onnx_graph import dims, own_types, subgraphs
 from pluginkit.manifest import Manifest
-from pluginkit.testing import plan, planning_child, saved_cases
+from pluginkit.testing import plan, planning_worker, saved_cases
 from pluginkit.testing.calibration import BY_DEFAULT
 from pluginkit.testing.reference import Reference
 
@@ -65,7 +65,7 @@ def test_the_kernel_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixt
     assert not (tmp_path / "swish2").exists()
     assert cli.run([*asked, "rows"]) == 0
     assert "launchRows" in (tmp_path / "swish2" / "src" / "swish2.cu").read_text()
-    assert "kernel: begins as rows, a function of each row" in capsys.readouterr().out
+    assert "kernel: rows, a function of each row" in capsys.readouterr().out
     assert cli.run([*asked, "pool"]) == 2
     # Options that describe a signature are none of --from-onnx.
     assert "fix: Leave --kernel out, or take one that fits: elementwise, rows, scan, loop." in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_lists_and_texts_are_fields(tmp_path: Path) -> None:
     reference = found.project / "reference.py"
     text = reference.read_text()
     reference.write_text(text[: text.index("    raise ")] + "    return x * weights[1] * (mode == 'nearest')\n")
-    made = planning_child.plan(manifest, found.project, None, ["plain"], 0, None, BY_DEFAULT)
+    made = planning_worker.plan(manifest, found.project, None, ["plain"], 0, None, BY_DEFAULT)
     (case,) = [case for case in made.cases if "case-own" in case.network_id]
     np.testing.assert_allclose(case.expected["y"], 2 * case.feeds["x"])
 
@@ -143,7 +143,7 @@ def test_pluginkit_test_runs_the_case(tmp_path: Path) -> None:
     text = reference.read_text()
     reference.write_text(text[: text.index("    raise ")] + SWISH)
     manifest = Manifest.load(found.project)
-    made = planning_child.plan(manifest, found.project, None, ["plain"], 0, None, BY_DEFAULT)
+    made = planning_worker.plan(manifest, found.project, None, ["plain"], 0, None, BY_DEFAULT)
     cases = {case.network_id: case for case in made.cases if "case-" in case.network_id}
     assert sorted(cases) == ["plain/float32-case-first", "plain/float32-case-second"]
     for name, beta in (("first", 1.5), ("second", 0.5)):
@@ -264,7 +264,7 @@ def test_options_that_make_no_sense(
 
 
 def looped(state: str, *scans: str, nodes: list[onnx.NodeProto]) -> onnx.NodeProto:
-    """A Loop over x, whose body says nothing of its tensors' shapes."""
+    """A Loop over x, whose body says nothing about its tensors' shapes."""
     inputs = [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("s", None)]
     outputs = [value("going", [], TensorProto.BOOL), *(value(name, None) for name in (state, *scans))]
     going = helper.make_node("Identity", ["c"], ["going"], "going")
@@ -372,7 +372,7 @@ def test_types_around_a_scan() -> None:
 
 
 def facts(*shapes: tuple[Dim, ...]) -> list[TensorFacts]:
-    """A tensor in several nodes; every open dimension is 1, 4 and 16."""
+    """A tensor in several nodes; every dynamic dimension is 1, 4 and 16."""
     ends = (1, 4, 16)
     return [
         TensorFacts(1, dims, tuple(tuple(dim if isinstance(dim, int) else end for dim in dims) for end in ends))
@@ -496,7 +496,7 @@ def test_a_size_that_fields_give_is_their_formula(
 
 
 def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
-    """By the fields' names alone, where the model says nothing of the output; the run is of sizes that hold it."""
+    """By the fields' names alone, where the model says nothing about the output; the run is of sizes that hold it."""
     found = extracted(tmp_path, images("Own", value("y", None), window=16, step=16), "acme::Own", types=list(TYPES))
     manifest = found.manifest
     assert found.kernel == "pool"
@@ -523,7 +523,7 @@ def test_a_window_larger_than_the_least_image_is_tried_where_it_has_a_place(tmp_
         "    windows = np.lib.stride_tricks.sliding_window_view(rim, (kernel, kernel), (-2, -1))\n"
         "    return windows[..., ::stride, ::stride, :, :].mean(axis=(-2, -1))\n"
     )
-    made = planning_child.plan(found.manifest, found.project, [DType.INT8], ["plain"], 0, None, BY_DEFAULT)
+    made = planning_worker.plan(found.manifest, found.project, [DType.INT8], ["plain"], 0, None, BY_DEFAULT)
     calls = [dict(network.calls[0].fields) for network in made.networks]
     assert {3, 6} <= {fields["kernel"][1] for fields in calls if "kernel" in fields}
 
@@ -568,7 +568,7 @@ def test_types_of_the_floating_tensors(tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.run([*asked, "float16,int8"]) == 2
     assert "--types leaves out float32, which input 0 is in the model" in capsys.readouterr().err
     assert cli.run([*asked, "float32,int32"]) == 2
-    assert "'int32' is no type of a floating tensor" in capsys.readouterr().err
+    assert "'int32' is not a type of a floating tensor" in capsys.readouterr().err
     assert cli.run([*asked, "int8,float16,float32"]) == 0
     assert "pluginkit test --int8" in capsys.readouterr().out
     manifest = Manifest.load(tmp_path / "own")

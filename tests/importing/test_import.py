@@ -18,9 +18,9 @@ from onnx import TensorProto, helper
 from pluginkit import cli, parser_operators
 from pluginkit.importing import Imported, ImportOptions, run, running
 from pluginkit.importing.building import advice
-from pluginkit.importing.model import Place
-from pluginkit.importing.serving import Served
-from pluginkit.network.model import NetworkProfile
+from pluginkit.importing.implementations import Implementation
+from pluginkit.importing.onnx_graph import Place
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 from tests.compilers import default_cxx
@@ -115,7 +115,7 @@ def test_plugins_in_branches_bodies_and_functions(bar: Path, tmp_path: Path) -> 
         nodes, [A, B, CONDITION], OUTPUTS, domains=(DOMAIN, "local"), functions=[wrap], initializers=constants
     )
     found = imported(tmp_path, proto, library(bar))
-    by_label = {one.place.label: one.by for one in found.served}
+    by_label = {one.place.label: one.by for one in found.implementations}
     assert by_label["if/then_branch/then"] == "plugin"
     assert by_label["loop/body/inside"] == "plugin"
     assert by_label["local::Wrap/inner"] == "plugin"
@@ -150,7 +150,10 @@ def test_int8_with_scales_and_two_libraries(bar: Path, scale_project: Path, tmp_
     ]
     proto = model(nodes, inputs, outputs, initializers=[*constants, *reshape])
     found = imported(tmp_path, proto, library(bar), library(scale_project))
-    assert {one.library.path.name for one in found.served if one.library} == {"libbar_plugin.so", "libscale.so"}
+    assert {one.library.path.name for one in found.implementations if one.library} == {
+        "libbar_plugin.so",
+        "libscale.so",
+    }
     assert found.verdict is not None
     assert found.verdict.ok, found.verdict.message
     assert {record.node for record in found.verdict.configured} == {"s", "join"}
@@ -253,8 +256,8 @@ def test_what_the_device_finds_is_said_of_the_node(scale_project: Path, tmp_path
     costs = found("a", 17.0, 17.0)
     problem, freed = costs.problems
     assert (problem.level, problem.node, costs.ran.status) == ("warning", "a0", "compared")
-    assert "[E3] an allocation in enqueue: cudaMalloc" in problem.text
-    assert "[E3] an allocation in enqueue: cudaFree" in freed.text
+    assert "[E4] an allocation in enqueue: cudaMalloc" in problem.text
+    assert "[E4] an allocation in enqueue: cudaFree" in freed.text
     assert "also in node a1" in problem.text
     assert (costs.exit_code, replace(costs, strict=True).exit_code) == (0, 1)
     trap = found("t", 19.0)
@@ -271,7 +274,7 @@ def test_nodes_of_a_plugins_name_that_nvidia_serves_are_not_the_plugins(relu: Pa
         helper.make_node("Relu", ["t"], ["y", "z"], "ours", domain=DOMAIN, plugin_namespace="acme"),
     ]
     found = imported(tmp_path, model(nodes), relu)
-    assert [one.by for one in found.served] == ["native", "plugin"]
+    assert [one.by for one in found.implementations] == ["native", "plugin"]
     assert found.verdict is not None
     assert [record.node for record in found.verdict.configured] == ["ours"]
     assert found.ran.message.startswith("1 output, not compared, because librelu.so belongs to no project")
@@ -300,7 +303,7 @@ def test_a_plugin_that_the_parser_would_not_ask_is_an_error(
     assert found.verdict is not None
     assert found.verdict.ok, found.verdict.message
     assert [record.node for record in found.verdict.configured] == (["r"] if asked else [])
-    assert [one.by for one in found.served] == ["plugin" if asked else "native"]
+    assert [one.by for one in found.implementations] == ["plugin" if asked else "native"]
     errors = [problem for problem in found.problems if problem.level == "error"]
     assert [problem.rule for problem in errors] == ([] if asked else ["M2"])
     assert all('plugin_namespace="acme"' in problem.fix for problem in errors)
@@ -349,7 +352,7 @@ def test_branches_of_other_shapes_are_told_whatever_is_built(tmp_path: Path, clo
     )
     found = imported(tmp_path, proto)
     assert found.verdict is not None
-    # A leniency, and an assertion that says nothing of the If.
+    # A leniency, and an assertion that says nothing about the If.
     assert found.verdict.status == ("built" if closed else "refused")
     assert [(problem.rule, problem.level, problem.node) for problem in found.problems] == [("M7", "warning", "if")]
     output = "its branches give [8, 8] (else_branch) and [4, 8] (then_branch) as output 0; NvInfer.h"
@@ -394,13 +397,13 @@ def test_what_cannot_be_run_is_said(scale_project: Path, tmp_path: Path) -> None
         "not run on the CPU: nothing implements s; to run it, give the library that has it by --plugins"
     )
     # A library that can't be run here says what would run it; that it wasn't is an error only where one asks for it.
-    (library_,) = (one.library for one in imported(tmp_path, model([scale()]), library(scale_project)).served)
+    (library_,) = (one.library for one in imported(tmp_path, model([scale()]), library(scale_project)).implementations)
     assert library_ is not None
-    served = [Served(Place(scale()), "plugin", replace(library_, target="gpu"), library_.creators[0])]
-    outcome = running.run(model([scale()]), served, NetworkProfile("p", {}, {}), seed=0, timeout=1.0)
+    implementations = [Implementation(Place(scale()), "plugin", replace(library_, target="gpu"), library_.creators[0])]
+    outcome = running.run(model([scale()]), implementations, NetworkProfile("p", {}, {}), seed=0, timeout=1.0)
     assert (outcome.status, "target gpu" in outcome.message) == ("not run", True)
     assert "pluginkit build --target cpu" in outcome.remedy
-    left = Imported(tmp_path / "m.onnx", tuple(served), (), "", verdict=BuildVerdict("built", ""), ran=outcome)
+    left = Imported(tmp_path / "m.onnx", tuple(implementations), (), "", verdict=BuildVerdict("built", ""), ran=outcome)
     assert (left.exit_code, replace(left, strict=True).exit_code) == (0, 1)
     assert left.last_line.endswith(
         f"built by TensorRT-RTX; not run on the CPU: {outcome.message}; to run it, {outcome.remedy}"
@@ -453,7 +456,7 @@ def test_a_plugin_that_the_builder_does_without(scale_project: Path, tmp_path: P
         helper.make_node("Expand", ["x", "shape"], ["y"], "expand"),
     ]
     found = imported(tmp_path, model(nodes), library(scale_project))
-    assert ("liveness", "s") in {(problem.rule, problem.node) for problem in found.problems}
+    assert ("participation", "s") in {(problem.rule, problem.node) for problem in found.problems}
 
 
 def test_without_nvidia(scale_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,7 +465,7 @@ def test_without_nvidia(scale_project: Path, tmp_path: Path, monkeypatch: pytest
     found = imported(tmp_path, model([scale()]), library(scale_project), profiles=("x:2x3",))
     assert found.verdict is None
     assert "not here" in found.not_built
-    assert "onnx package" in found.judge
+    assert "by its recorded list" in found.evaluator
     assert found.ran.status == "compared"
     assert found.exit_code == 0
 
@@ -494,9 +497,9 @@ def test_wrong_files_and_options(bar: Path, tmp_path: Path, capsys: pytest.Captu
         ([empty], "is empty"),
         ([cut], "it is cut off or damaged"),
         ([pointer], "git lfs pull"),
-        ([picture], "no ONNX model"),
+        ([picture], "not an ONNX model"),
         ([weights], "external data"),
-        ([good, "--plugins", text], "no ELF file"),
+        ([good, "--plugins", text], "not an ELF file"),
         ([good, "--plugins", tmp_path], "no pluginkit.toml"),
         ([good, "--profile", "x=1"], "--profile"),
         ([good, "--profile", "z:1x2"], "no input 'z'"),

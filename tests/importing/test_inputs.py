@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.importing import inputs
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 
 from .models import DOMAIN, model, value
 
@@ -45,7 +45,7 @@ def drawn(
             49,
             "indices into table",
         ),
-        # What is no constant has the shape that the profile gives it.
+        # What is not a constant has the shape that the profile gives it.
         ([NODE("Exp", ["x"], ["e"]), NODE("Gather", ["e", "ids"], ["y"], axis=2)], [], 6, "indices into e"),
         # The least of two.
         (

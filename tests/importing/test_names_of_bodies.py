@@ -9,11 +9,11 @@ import onnx
 import pytest
 from onnx import parser
 
-from pluginkit.importing import model as model_
+from pluginkit.importing import onnx_graph
+from pluginkit.importing.implementations import find_implementations
 from pluginkit.importing.importer import find_problems
 from pluginkit.importing.rewrites import fixing
-from pluginkit.importing.serving import serve
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 
 TWO = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[1, 8, 3] x, bool first, bool go) => (float[1, 8, 3] y, float[1, 8, 3] z)
@@ -46,11 +46,11 @@ def own(graph: onnx.GraphProto) -> list[str]:
 
 def test_the_second_of_a_name_gets_another() -> None:
     model = two()
-    model_.separate(model)
+    onnx_graph.separate(model)
     onnx.checker.check_model(model, full_check=True)
     choice, loop = model.graph.node
-    then, other = (graph for _, graph in model_.subgraphs(choice))
-    ((_, body),) = model_.subgraphs(loop)
+    then, other = (graph for _, graph in onnx_graph.subgraphs(choice))
+    ((_, body),) = onnx_graph.subgraphs(loop)
     # A branch's attributes come in the order of their names.
     both = [own(then), own(other)]
     assert sorted(map(len, both)) == [2, 4]
@@ -78,9 +78,9 @@ def test_a_new_name_is_nobodys() -> None:
         else_branch = e2 () => (float[2] d) { d = Neg (x) }>
     }"""
     model = parser.parse_model(text)
-    model_.separate(model)
+    onnx_graph.separate(model)
     onnx.checker.check_model(model, full_check=True)
-    then = dict(model_.subgraphs(model.graph.node[1]))["then_branch"]
+    then = dict(onnx_graph.subgraphs(model.graph.node[1]))["then_branch"]
     assert own(then) == ["k_3", "c"]
 
 
@@ -88,7 +88,7 @@ def test_the_values_stay() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     rng = np.random.default_rng(7)
     model, changed = two(), two()
-    model_.separate(changed)
+    onnx_graph.separate(changed)
     assert changed != model
     for first in (True, False):
         feeds = {"x": rng.normal(size=(1, 8, 3)).astype(np.float32), "first": np.array(first), "go": np.array(True)}
@@ -101,15 +101,15 @@ def test_the_values_stay() -> None:
 def test_a_name_of_a_graph_around_stays_a_fault() -> None:
     """onnx refuses it, and so does onnxruntime: nothing is changed about it."""
     model = two()
-    ((_, body),) = model_.subgraphs(model.graph.node[1])
+    ((_, body),) = onnx_graph.subgraphs(model.graph.node[1])
     body.node[2].output[0] = body.node[4].input[1] = "x"
-    model_.separate(model)
+    onnx_graph.separate(model)
     assert "x" in own(body)
 
 
 def loaded(folder: Path, model: onnx.ModelProto) -> onnx.ModelProto:
     onnx.save(model, folder / "model.onnx")
-    return model_.load(folder / "model.onnx")
+    return onnx_graph.load(folder / "model.onnx")
 
 
 def test_rules_do_not_take_the_one_for_the_other(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_rules_do_not_take_the_one_for_the_other(tmp_path: Path) -> None:
         else_branch = e () => (float[n] a) { axes = Neg (given) a = Squeeze (x, axes) }>
     }"""
     proto = loaded(tmp_path, parser.parse_model(text))
-    found = find_problems(tmp_path / "model.onnx", proto, serve(proto, (), onnx.defs.has), ())
+    found = find_problems(tmp_path / "model.onnx", proto, find_implementations(proto, (), onnx.defs.has), ())
     (node,) = [one.node for one in found if one.rule == "M21"]
     assert node.startswith("If/else_branch/(Squeeze that makes a")
 

@@ -120,5 +120,5 @@ def test_a_sequence_that_goes_past_a_plugin(scale_project: Path) -> None:
   y = Add (b, c)
 }"""
     )
-    with session(model, [scale_project]) as opened, pytest.raises(UsageError, match="'kept' is no tensor"):
+    with session(model, [scale_project]) as opened, pytest.raises(UsageError, match="'kept' is not a tensor"):
         opened.run(None, {"x": np.zeros((1, 2), np.float32)})

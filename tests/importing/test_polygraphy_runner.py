@@ -1,4 +1,4 @@
-"""`polygraphy run --pluginkit` as a person types it: by Polygraphy's own entry point, with its own files."""
+"""`polygraphy run --pluginkit` as the user types it: by Polygraphy's own entry point, with its own files."""
 
 from __future__ import annotations
 

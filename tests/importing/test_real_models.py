@@ -30,7 +30,7 @@ def row(name: str, found: Imported) -> str:
     """A model's row: the rules whose errors it has, what they foresee, and what NVIDIA did."""
     assert found.verdict is not None
     rules = ", ".join(sorted({one.rule for one in found.problems if one.level == "error"})) or "-"
-    return f"| {name} | {len(found.served)} | {rules} | {found.foreseen} | {found.verdict.status} |"
+    return f"| {name} | {len(found.implementations)} | {rules} | {found.foreseen} | {found.verdict.status} |"
 
 
 @pytest.mark.parametrize("name", [name for name in corpus.installed() if name != SLOW])

@@ -1,4 +1,4 @@
-"""`pluginkit import --data --expected`: a run on a person's own inputs, held against their own outputs."""
+"""`pluginkit import --data --expected`: a run on the user's own inputs, held against their own outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pluginkit import cli
 from pluginkit.errors import UsageError
 from pluginkit.importing import ImportOptions, run
 from pluginkit.importing.files import recorded
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 from .models import model, scale, value
 
@@ -104,7 +104,7 @@ def test_a_recorded_input_of_another_shape_or_type(array: Array, hint: str) -> N
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut"])
 def test_no_archive(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "in.npz").write_bytes(content)
-    with pytest.raises(UsageError, match="it is no archive of named arrays"):
+    with pytest.raises(UsageError, match="it is not an archive of named arrays"):
         recorded.arrays(tmp_path / "in.npz", ["x"], "input")
     with pytest.raises(UsageError, match="there is no such file"):
         recorded.arrays(tmp_path / "gone.npz", ["x"], "input")

@@ -12,20 +12,20 @@ from onnx import helper, numpy_helper
 
 from pluginkit.errors import UsageError
 from pluginkit.importing import plugin_node
-from pluginkit.importing.expected_child import Oracle
+from pluginkit.importing.expected_worker import Oracle
+from pluginkit.importing.implementations import find_implementations
 from pluginkit.importing.plugin_node import Expected, field_value
 from pluginkit.importing.running import RunOutcome, ready, tolerance, worst
-from pluginkit.importing.serving import serve
 from pluginkit.library import Problem
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.reference import Reference
 
 from .models import model, value
 
-DOUBT, DEFECT = Problem("warning", "a doubt"), Problem("error", "a defect")
-FINE = RunOutcome("compared", "fine", problems=(DOUBT,))
-FAILED = RunOutcome("failed", "one defect", problems=(DOUBT, DEFECT))
+WARNING, DEFECT = Problem("warning", "a warning"), Problem("error", "a defect")
+FINE = RunOutcome("compared", "fine", problems=(WARNING,))
+FAILED = RunOutcome("failed", "one defect", problems=(WARNING, DEFECT))
 CRASHED = RunOutcome("crashed", "gone")
 MISSING = RunOutcome("not run", "no such tool")
 
@@ -46,7 +46,7 @@ def test_the_first_that_went_wrong_is_the_outcome(outcomes: Sequence[RunOutcome]
     found = worst(outcomes)
     assert found.message == message
     # Of all runs, each once, the errors first.
-    expected = [one for one in (DEFECT, DOUBT) if any(one in outcome.problems for outcome in outcomes)]
+    expected = [one for one in (DEFECT, WARNING) if any(one in outcome.problems for outcome in outcomes)]
     assert list(found.problems) == expected
 
 
@@ -79,7 +79,7 @@ def test_a_nodes_domain_stays_where_the_opset_is_older_than_onnx_own_operator(op
     """ONNX has LayerNormalization since opset 17: a model of 13 has another one, which onnxruntime knows by domain."""
     node = helper.make_node("LayerNormalization", ["x", "x"], ["y"], "norm", domain="com.microsoft")
     proto = model([node], opset=opset, domains=("com.microsoft",))
-    changed, _ = ready(proto, serve(proto, [], lambda _: True))
+    changed, _ = ready(proto, find_implementations(proto, [], lambda _: True))
     assert changed.graph.node[0].domain == domain
 
 

@@ -12,8 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit.importing import model as model_
-from pluginkit.importing import profiles
+from pluginkit.importing import onnx_graph, profiles
 from pluginkit.importing.rules import dynamic
 from pluginkit.importing.shape_tensors import classify
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -160,11 +159,11 @@ def test_each_has_the_rule_that_made_it_so() -> None:
 
 def test_what_is_wrong_with_shape_tensors() -> None:
     for proto, level, words in ((given(), "error", "int32 or int64"), (computed(), "warning", "copies it to the CPU")):
-        (problem,) = dynamic.check(proto, model_.shapes(proto), classify(proto))
+        (problem,) = dynamic.check(proto, onnx_graph.shapes(proto), classify(proto))
         assert (problem.rule, problem.level) == ("M25", level)
         assert words in problem.text
     for proto in (reshaped(), by_branches()):
-        assert not list(dynamic.check(proto, model_.shapes(proto), classify(proto)))
+        assert not list(dynamic.check(proto, onnx_graph.shapes(proto), classify(proto)))
 
 
 def test_channels_and_loops() -> None:
@@ -172,7 +171,7 @@ def test_channels_and_loops() -> None:
     proto = model(
         [node("Conv", ["x", "w"], "y")], [value("x", ["n", "c", 8])], [value("y", None)], initializers=[weights]
     )
-    (problem,) = dynamic.check(proto, model_.shapes(proto), classify(proto))
+    (problem,) = dynamic.check(proto, onnx_graph.shapes(proto), classify(proto))
     assert (problem.rule, problem.level) == ("M26", "warning")
     body = helper.make_graph(
         [node("Identity", ["go"], "on"), node("Neg", ["s"], "t"), node("Identity", ["t"], "each")],
@@ -188,9 +187,9 @@ def test_channels_and_loops() -> None:
     inputs = [value("q", ["n", 4], TensorProto.INT8), value("trips", [], INT64)]
     outputs = [value("last", ["n", 4], TensorProto.INT8), value("all", ["m", "n", 4], TensorProto.INT8)]
     proto = model([loop], inputs, outputs)
-    carried = list(dynamic.check(proto, model_.shapes(proto), classify(proto)))
+    carried = list(dynamic.check(proto, onnx_graph.shapes(proto), classify(proto)))
     assert {one.text.split()[2] for one in carried} >= {"q,", "last,", "all,"}
     profile = profiles.profile(profiles.declared_inputs(proto), [profiles.parse("q:min=1x4,opt=2x4,max=8x4")])
     (memory,) = dynamic.loops(proto, profile)
     assert (memory.rule, memory.node) == ("M27", "loop")
-    assert "its output all has 2 open dimensions" in memory.text
+    assert "its output all has 2 dynamic dimensions" in memory.text

@@ -1,4 +1,4 @@
-"""Sizes of open dimensions that make sense: the least that a model takes (F62)."""
+"""Sizes of dynamic dimensions that make sense: the least that a model takes (F62)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from pluginkit.importing import ImportOptions, importer, run
 from pluginkit.importing.sizes import profile as sizes_profile
 from pluginkit.importing.sizes.search import MOST, find
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.verdict import BuildVerdict
 
@@ -156,7 +156,7 @@ def test_one_size_for_all_dimensions(width: int, monkeypatch: pytest.MonkeyPatch
     [(33, "dimensions must be equal", 1 + len(importer.SINGLE)), (64, "a kernel is missing", 1)],
 )
 def test_no_size_fits(width: int, words: str, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a refusal that sizes don't mend only larger ones are tried: each build costs a person's time."""
+    """Of a refusal that sizes don't fix only larger ones are tried: each build costs the user's time."""
     builder = Builder(width, words)
     verdict, found = searched(builder, monkeypatch)
     assert (verdict.ok, found, len(builder.asked)) == (False, WIDE, asked)

@@ -78,7 +78,7 @@ def test_a_model_without_plugins_is_built_and_not_run(imported: Answers) -> None
     code, output = imported["no plugin"]
     assert code == 4
     assert (output["build"]["status"], output["run"]["status"]) == ("built", "not run")
-    assert "onnxruntime, which runs what is no plugin, is not installed" in output["run"]["message"]
+    assert "onnxruntime, which runs what is not a plugin, is not installed" in output["run"]["message"]
     assert output["run"]["fix"] == TYPE
     assert f"to run it, {TYPE}" in output["summary"]
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array, Dims
+from pluginkit.network.networks import Array, Dims
 
 bindings: Any = SimpleNamespace(
     int32="int32",

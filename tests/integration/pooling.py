@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pooling:
-    """The fields of a layer that are no scales."""
+    """The fields of a layer that are not scales."""
 
     mode: int = 0
     kernel_h: int = 2

@@ -47,7 +47,7 @@ def test_every_network_in_every_precision(bar_report: Report) -> None:
     by_api = [verdict.network for verdict in report.verdicts if verdict.network.startswith("api-")]
     assert len(by_api) == sum(family.BY_API for family in FAMILIES.values())
     assert {verdict.network for verdict in report.verdicts} == judged_networks(report)
-    assert len(report.controls) == 57
+    assert len(report.controls) == 66
 
 
 def test_the_report_is_the_same_however_much_is_done_at_once(project: Path) -> None:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pluginkit.build import Flavour, build
+from pluginkit.build import Instrumentation, build
 from pluginkit.errors import UsageError
 from pluginkit.importing import ImportOptions
 from pluginkit.importing import run as import_
@@ -208,7 +208,8 @@ def test_the_order_of_threads(project: Path, plant: Callable[[str], None]) -> No
     plant("order")
     _, alone = outcome(project)
     report, case = outcome(project, schedules=1)
-    assert alone.outcome is Outcome.PASSED
+    assert (alone.outcome, alone.way) == (Outcome.FAILED, "order")
+    assert "as far ahead of the others as barriers let it" in alone.message
     assert (case.outcome, case.runs, report.exit_code) == (Outcome.FAILED, 3, 1)
     assert "in reverse order" in case.message
 
@@ -257,7 +258,7 @@ def test_a_models_nodes_with_checks(project: Path, plant: Callable[[str], None],
 def test_a_build_with_checks_has_the_layout_that_is_run(project: Path) -> None:
     """It takes several times as long as the usual one, which the registries of TensorRT 10 are asked with."""
     for checks, layouts in ((BOTH, ["11"]), (WATCHED, ["11"]), ((), ["10", "11"])):
-        (built,) = build(project, "cpu", flavour=Flavour(checks))
+        (built,) = build(project, "cpu", instrumentation=Instrumentation(checks))
         assert sorted(built.info["layouts"]) == layouts
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pluginkit import build, cli, scaffold
+from pluginkit import build, cli, layouts, scaffold
 from pluginkit.dtypes import DType
 from pluginkit.host import Context, Finding, Library, TensorSpec
 from pluginkit.host import build as build_layer
@@ -131,6 +131,11 @@ def test_what_cannot_be_converted_is_left_as_it_is(tmp_path: Path, capsys: pytes
         ("dinamic", "There is no base 'dinamic'; did you mean 'dynamic'?"),
         ("v3", "MyPlugin is an IPluginV3 already."),
         ("dynamic", "only base v3 has aliases"),
+        (
+            "dynamic,v3",
+            "only base v3 has aliases (NvInferRuntime.h, IPluginV3OneBuildV2::getAliasedInput); this plugin is",
+        ),
+        ("dynamic,ioext", "A layer can't be dynamic and ioext together."),
     ):
         assert cli.run(["convert", str(project), "--to", to]) == 2
         assert message in " ".join(capsys.readouterr().err.split())
@@ -148,5 +153,21 @@ def test_a_manifest_without_a_base_gets_one(tmp_path: Path, capsys: pytest.Captu
     file.write_text(file.read_text().replace('base = "dynamic"\n', ""))
     assert cli.run(["convert", str(project), "--to", "ioext"]) == 2, "its profiles are of open shapes"
     assert cli.run(["convert", str(project), "--to", "v3"]) == 0
-    assert "MyPlugin is an IPluginV3 now" in capsys.readouterr().out
+    assert "now: MyPlugin is an IPluginV3." in capsys.readouterr().out
     assert Manifest.load(project).plugin.base == "v3"
+
+
+def test_to_both_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = made(tmp_path)
+    before = files(project)
+    assert cli.run(["convert", str(project), "--to", "v3,dynamic"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        'has base = ["dynamic", "v3"] now: MyPlugin is an IPluginV3, and with TensorRT 8 an IPluginV2DynamicExt' in said
+    )
+    plugin = Manifest.load(project).plugin
+    assert (plugin.interfaces, plugin.base) == (("dynamic", "v3"), "v3")
+    assert [plugin.base_in(one) for one in layouts.LAYOUTS] == ["v3", "v3", "dynamic"]
+    assert cli.run(["convert", str(project), "--to", "dynamic,v3"]) == 2
+    assert cli.run(["convert", str(project), "--to", "dynamic"]) == 0
+    assert files(project) == before

@@ -21,7 +21,7 @@ def last_commands(output: str) -> list[str]:
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command, as a person types it who has not activated the environment."""
+    """A command, as the user types it who has not activated the environment."""
     env = {**os.environ, "PATH": "/usr/bin:/bin"}
     return subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, check=False)
 

@@ -12,11 +12,11 @@ import pytest
 from pluginkit import scaffold
 from pluginkit.build import PLAIN, build
 from pluginkit.dtypes import DType
+from pluginkit.evaluators.host import outside_profile
+from pluginkit.evaluators.host.cases import Hosted
+from pluginkit.evaluators.host.schedules import schedules
+from pluginkit.evaluators.rtx import participation
 from pluginkit.formats import Format
-from pluginkit.judges.host import outside_profile
-from pluginkit.judges.host.cases import Hosted
-from pluginkit.judges.host.schedules import schedules
-from pluginkit.judges.rtx import liveness
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.run.selection import select
@@ -239,7 +239,7 @@ def test_nvidias_builder_has_the_same_table_of_formats_and_types(
             verdict = session.build(held)
             documented = network.precision in form.types
             built = documented or (network.precision, form) in undocumented
-            if verdict.ok != built or (built and liveness.problems(held, verdict.configured)):
+            if verdict.ok != built or (built and participation.problems(held, verdict.configured)):
                 wrong.append(f"{network.precision.short} {form.trt}: {verdict.message.partition(chr(10))[0]}")
     assert wrong == [], "; ".join(wrong)
 
@@ -252,6 +252,6 @@ def test_a_builder_that_chose_another_format_is_no_proof(whole: Plan) -> None:
             SeenTensor((-1, 3, 5, -1, -1), kind, format_.code, 1.0, *shapes)
             for shapes in (call.inputs[0][0], call.inputs[0][0])
         )
-        problems = liveness.problems(network, [Configured(call.node, (x,), (y,))])
+        problems = participation.problems(network, [Configured(call.node, (x,), (y,))])
         assert (problems == []) is right
         assert right or "configured with the formats kLINEAR, kLINEAR, not with kHWC8, kHWC8" in problems[0]

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pluginkit import scaffold
+from pluginkit.cli.table import show
 from pluginkit.run import runner
 from pluginkit.run.messages import failure
 from pluginkit.run.options import Options
@@ -107,6 +109,17 @@ LOOPS = """
         }
         return;
     }
+    if (fault() == 9) // reads what another launch has written, and a count of 24 bits
+    {
+        int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+        if (i < args.count)
+        {
+            float const number = load<T>(args.inputs.x, static_cast<int64_t>(i & 0xFFFFFF));
+            float const sum = load<T>({args.outputs.y.data, args.count, args.outputs.y.scale, {}}, i);
+            store<T>(args.outputs.y, i, sum + (number >= 0.0F ? number : args.parameters.alpha * number));
+        }
+        return;
+    }
 """
 SWITCH = "    switch (precision)\n"
 ZEROS = """
@@ -121,7 +134,7 @@ __global__ void zeroKernel(float* data, int64_t count)
 
 """
 LAUNCH_ZEROS = """
-    if (fault() == 8)
+    if (fault() == 8 || fault() == 9)
     {
         auto const quarter = static_cast<uint32_t>((wanted + 3) / 4);
         zeroKernel<<<quarter, kThreads, 0, stream>>>(static_cast<float*>(args.outputs.y.data), args.count);
@@ -215,6 +228,19 @@ def test_each_test_passes_what_is_right(
     assert (case.outcome, case.message) == (Outcome.PASSED, "")
     assert case.large_untried.startswith(untried)
     assert ("no tensors of more than 2^31 elements" in report.runtimes["host"]) is bool(untried)
+    console = Console(record=True, width=200)
+    show(report, console, command="pluginkit test")
+    printed = console.export_text()
+    assert ("warning sizes beyond the profile are not judged: " in printed) is bool(untried)
+    assert ("1 warning" in printed) is bool(untried)
+    assert report.exit_code == 0
+
+
+def test_what_fails_at_24_bits_by_all_blocks_is_a_failure(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, case = in_each_test(project, monkeypatch, 9)
+    assert case.outcome is Outcome.FAILED
+    assert "16778240 elements, beyond the profile" in case.message
+    assert report.exit_code == 1
 
 
 @NARROW

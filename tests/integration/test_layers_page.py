@@ -30,7 +30,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "layers.md").read_text(en
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new project whose class is the page's, with a workspace that no expression of pluginkit.toml says."""
     made = scaffold.new("MyPlugin", directory=tmp_path_factory.mktemp("layers"), inputs=["x:float32,int8:n,c"])
-    (overrides,) = re.findall(r"^```cpp\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    overrides, _ = re.findall(r"^```cpp\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     source = made / "src" / "my_plugin.cpp"
     text, count = re.subn(
         r"//! An IPluginV2DynamicExt.*?\n};\n", lambda _: overrides, source.read_text(), flags=re.DOTALL

@@ -8,10 +8,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from pluginkit import cli, scaffold
+from pluginkit import layouts, scaffold
 from pluginkit.adoption.adopting import adopt
 from pluginkit.build import build
 from pluginkit.build.exports import exported
@@ -20,6 +21,11 @@ from pluginkit.errors import UsageError
 from pluginkit.installation import tensorrt8
 from pluginkit.installation.tensorrt8 import TensorRT8
 from pluginkit.library import inspect
+from pluginkit.manifest.project import members
+from pluginkit.validation import library_hosts
+from pluginkit.validation.catalog import choose
+from pluginkit.validation.checking import check_library
+from pluginkit.validation.results import Ending
 
 pytestmark = [pytest.mark.compile, pytest.mark.xdist_group("layout8")]
 
@@ -55,22 +61,30 @@ def test_it_is_called_in_each_layout(library: Path, tmp_path: Path) -> None:
     assert adopted.layouts == (8, 10, 11)
 
 
-def test_check_passes_in_layout_8(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["check", str(library), "--level", "8"]) == 0, capsys.readouterr()
+def test_check_passes_in_layout_8(project: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`check` asks a plugin in the newest layout that its library has: here in that of TensorRT 8 alone."""
+    monkeypatch.setattr(library_hosts, "loadable", lambda _: (layouts.layout(8),))
+    report = check_library(library, choose(5), members=members(project))
+    assert [(one.base, one.layout) for one in report.plugins] == [("IPluginV2DynamicExt", 8)]
+    assert not report.bad, [one for one in report.results if one.is_finding]
+    assert sum(one.ending is Ending.PASSED for one in report.results) > 40
 
 
 @pytest.mark.parametrize(
     ("options", "lacks"),
     [
         ({"base": "v3"}, 'no IPluginV3 (base = "v3")'),
+        ({"base": "dynamic,v3", "inputs": ["x:bfloat16:n,c"]}, "no BF16 (x in the row bfloat16)"),
         ({"inputs": ["x:float32:n,c", "i:int64:n,c"], "outputs": ["y:float32:n,c"]}, "no INT64 (i in the row float32)"),
         ({"inputs": ["x:bfloat16:n,c"], "outputs": ["y:bfloat16:n,c"]}, "no BF16 (x in the row bfloat16)"),
     ],
 )
 def test_what_tensorrt_8_lacks_is_refused(options: dict[str, object], lacks: str, tmp_path: Path) -> None:
     folder = scaffold.new("Later", directory=tmp_path, **options)  # type: ignore[arg-type]
+    # Two interfaces are for TensorRT 8 without another word.
+    chosen: tuple[Literal[8], ...] = () if options.get("base") == "dynamic,v3" else (8,)
     with pytest.raises(UsageError) as refused:
-        build(folder, "cpu", chosen=[8])
+        build(folder, "cpu", chosen=chosen)
     assert f"Later: TensorRT 8 has {lacks}" in refused.value.message
     assert not (folder / "build" / "cpu").exists()
 
@@ -99,6 +113,29 @@ fields = (ctypes.c_int64 * 2)(0, 0)
 made = slot(creator, 4, ctypes.c_void_p, text, ctypes.c_void_p)(creator, b"layer", ctypes.addressof(fields))
 print(json.dumps([nvidia.getInferLibVersion(), said, found, slot(made, 0, ctypes.c_int32)(made)]))
 """
+
+
+OPENED = REAL[: REAL.index("init =")] + REAL[REAL.index("text =") :].replace("acme", "").replace(
+    "[nvidia.getInferLibVersion(), said, found, ", "[found, "
+)
+"""Without the init function."""
+
+
+@pytest.mark.real_tensorrt
+def test_the_registry_of_8_5_has_what_registers_itself(tmp_path: Path) -> None:
+    folder = os.environ.get("PLUGINKIT_TENSORRT8")
+    if not folder or not (Path(folder) / "libnvinfer.so.8").is_file():
+        pytest.skip("no TensorRT 8: PLUGINKIT_TENSORRT8 names no folder with libnvinfer.so.8")
+    project = scaffold.new("Eight", directory=tmp_path)
+    source = project / "src" / "eight.cpp"
+    source.write_text(f"{source.read_text()}PLUGINKIT_REGISTER_ON_LOAD\n")
+    library = build(project, "cpu", chosen=(8,))[0].library
+    command = [sys.executable, "-c", OPENED, str(Path(folder) / "libnvinfer.so.8"), str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found, plugin = json.loads(done.stdout.splitlines()[-1])
+    assert found == [True, True, False, False]
+    assert plugin == (3 << 24) | 8503
 
 
 @pytest.mark.real_tensorrt

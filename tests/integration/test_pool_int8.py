@@ -115,7 +115,7 @@ def _as_onnx_in_int8(library: Library, layer: Pooling, x: Array, implicit_batch:
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
 def test_the_fast_kernels_give_what_the_general_one_gives(library: Library, kind: str) -> None:
-    """Bit for bit: an address that is no multiple of 16 bytes takes the general kernel for the same image."""
+    """Bit for bit: an address that is not a multiple of 16 bytes takes the general kernel for the same image."""
     rng = np.random.default_rng(SEED)
     layers = [
         halving(window, mode, ceil, include) for window in (2, 3) for mode in (0, 1) for ceil in (0, 1)

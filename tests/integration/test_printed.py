@@ -21,7 +21,7 @@ SOME = ("--network", "plain", "--network", "loop-count")
 
 @pytest.fixture
 def project(my_plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy without its build folder; the console as wide as a person's."""
+    """A copy without its build folder; the console as wide as the user's."""
     monkeypatch.setattr(terminal, "console", lambda **_: Console(width=120))
     return Path(shutil.copytree(my_plugin, tmp_path / "my_plugin", ignore=shutil.ignore_patterns("build")))
 

@@ -132,7 +132,7 @@ def test_float8_in_networks(three_plugins: Path, folder: Path) -> None:
             precisions=(DType.FLOAT8,),
             families=("plain", "loop-count", "cond-both"),
             only=("Scale/*/*",),
-            judges=("host",),
+            evaluators=("host",),
             jobs=1,
         )
     )
@@ -223,10 +223,10 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], 
                 "input 1 (b) has the shape (2, 4), so n is 2, but 3 in input 0 (a); inputs have the shapes a [n, c]"),
     "constant": ("Still", (np.ones((2, 3, 5), np.float32),), {}, ValueError, "its dimension 2 must be 4."),
     "strides": ("Scale", (X.T,), {}, ValueError, "input 0 (x) is not contiguous in C order, and nothing is copied"),
-    "alignment": ("Scale", (np.zeros(13, np.float32)[1:].reshape(3, 4),), {}, ValueError, "no multiple of 16"),
+    "alignment": ("Scale", (np.zeros(13, np.float32)[1:].reshape(3, 4),), {}, ValueError, "not a multiple of 16"),
     "count": ("Shift", (X,), {}, TypeError, "Shift takes 2 inputs (a, b), not 1."),
-    "list": ("Scale", ([1.0],), {}, TypeError, "input 0 (x), a list, is no array"),
-    "scalar": ("Scale", (np.float32(1),), {}, TypeError, "input 0 (x), a numpy.float32, is no array"),
+    "list": ("Scale", ([1.0],), {}, TypeError, "input 0 (x), a list, is not an array"),
+    "scalar": ("Scale", (np.float32(1),), {}, TypeError, "input 0 (x), a numpy.float32, is not an array"),
     "gpu": ("Scale", (OnGpu(),), {}, TypeError, "lies on a GPU, and this library is of target cpu"),
     "stream": ("Scale", (X,), {"stream": 0}, ValueError, "which has no streams: leave out stream="),
     "out count": ("Shift", (X, X), {"out": X.copy()}, TypeError, "Shift has 2 outputs, and out= has 1."),
@@ -468,7 +468,7 @@ def test_without_python_h_there_is_no_module(tmp_path: Path, monkeypatch: pytest
 
 def test_a_module_of_another_name_is_refused(folder: Path, tmp_path: Path) -> None:
     described = {"module": "shift", "target": "shift_python", "file": str(next(folder.glob("scale.*.so")))}
-    with pytest.raises(BuildFailed, match="is no Python module shift") as caught:
+    with pytest.raises(BuildFailed, match="is not a Python module shift") as caught:
         builder._install_module(described, tmp_path)
     assert "PYBIND11_MODULE(shift, module)" in str(caught.value.hint)
     assert not list(tmp_path.iterdir())

@@ -17,7 +17,7 @@ from pluginkit.dtypes import DType
 from pluginkit.importing import ImportOptions, run
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Case, Network, NetworkProfile, PluginCall, Tolerance
+from pluginkit.network.networks import Case, Network, NetworkProfile, PluginCall, Tolerance
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.testing.families.base import Setting

@@ -35,7 +35,7 @@ def made(folder: Path) -> Path:
     )
 
 
-def judge(report: Report, families: set[str]) -> None:
+def evaluate(report: Report, families: set[str]) -> None:
     assert [f"{item}" for item in report.bad] == []
     assert {case.outcome for case in report.cases} == {Outcome.PASSED}
     assert families <= {case.family for case in report.cases}
@@ -67,4 +67,4 @@ def test_its_python_module_says_why_it_cannot_be_called(tmp_path: Path) -> None:
 
 def test_its_whole_matrix_is_green(tmp_path: Path) -> None:
     report = run(Options(project=made(tmp_path), target="cpu"))
-    judge(report, {case.family for case in report.cases} | {"loop-in-loop", "if-in-if", "multi-profile"})
+    evaluate(report, {case.family for case in report.cases} | {"loop-in-loop", "if-in-if", "multi-profile"})

@@ -44,7 +44,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def broken(project: Path, tmp_path: Path) -> Path:
-    """A copy that is not built anew: Shift's reference doubles what the kernel does."""
+    """A copy that is not built again: Shift's reference doubles what the kernel does."""
     copy = tmp_path / "scale"
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns("build"))
     reference = copy / "plugins" / "shift" / "reference.py"
@@ -185,8 +185,11 @@ def test_a_model_with_both_nodes(project: Path, tmp_path: Path) -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("pluginkit", 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "both.onnx")
     found = run_import(ImportOptions(tmp_path / "both.onnx", (project,)))
-    assert [one.who for one in found.served] == ["plugin Scale 1 of libscale.so", "plugin Shift 2 of libscale.so"]
-    assert [one.member and one.member.name for one in found.served] == ["Scale", "Shift"]
+    assert [one.who for one in found.implementations] == [
+        "plugin Scale 1 of libscale.so",
+        "plugin Shift 2 of libscale.so",
+    ]
+    assert [one.member and one.member.name for one in found.implementations] == ["Scale", "Shift"]
     assert found.verdict is not None
     assert found.verdict.status == "built", found.verdict.message
     assert {record.node for record in found.verdict.configured} == {"first", "second"}

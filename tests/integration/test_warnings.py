@@ -12,7 +12,7 @@ import pytest
 
 from pluginkit import cli, pytest_plugin
 from pluginkit.dtypes import DType
-from pluginkit.judges.host.cases import _with, _without_graph
+from pluginkit.evaluators.host.cases import _with, _without_graph
 from pluginkit.manifest import Manifest
 from pluginkit.process.findings import Defect
 from pluginkit.run import suite as suites
@@ -50,9 +50,9 @@ def test_a_warning_is_shown_everywhere_and_nothing_fails(
     assert "1 passed of 1 cases" in output
     report = json.loads(files["json"].read_text())
     (one,) = [warning for warning in report["warnings"] if warning["rule"] == "S2"]
-    # The plugin refuses neither cut bytes (S5) nor fields without data (F7).
-    assert sorted({warning["rule"] for warning in report["warnings"]}) == ["F7", "S2", "S5"]
-    assert "; 3 warnings; " in output
+    # The plugin refuses neither cut bytes (S5) nor fields without data (F7), and takes types that no row has (C18).
+    assert sorted({warning["rule"] for warning in report["warnings"]}) == ["C18", "F7", "S2", "S5"]
+    assert "; 4 warnings; " in output
     assert (one["rule"], one["method"], one["cases"]) == ("S2", "IPluginV2DynamicExt::serialize", [CASE])
     assert (report["exit_code"], "S2" in [each["rule"] for each in report["cases"][0]["warnings"]]) == (0, True)
     for kind in ("html", "junit"):
@@ -98,11 +98,14 @@ def test_what_enqueue_had_better_not_do_is_a_warning_and_the_rest_fails() -> Non
     passed = CaseResult("a/b", "a", "a", DType.FLOAT32, "b", "", Outcome.PASSED)
     costs, wrong = (Defect(kind, "cudaX in enqueue()") for kind in ("allocation-in-enqueue", "wrong-stream"))
     found = _with(passed, [costs], "")
-    assert (found.outcome, [one.rule for one in found.warnings], found.defects) == (Outcome.PASSED, ["E3"], (costs,))
+    assert (found.outcome, [one.rule for one in found.warnings], found.defects) == (Outcome.PASSED, ["E4"], (costs,))
     found = _with(passed, [costs, wrong], "")
-    assert (found.outcome, [one.rule for one in found.warnings]) == (Outcome.FAILED, ["E3"])
+    assert (found.outcome, [one.rule for one in found.warnings]) == (Outcome.FAILED, ["E4"])
     assert "work on another stream" in found.message
     assert "an allocation" not in found.message
+    # A capture takes memory of the stream's order, which costs time all the same.
+    ordered = Defect("allocation-in-enqueue", "cudaMallocAsync in enqueue()")
+    assert [one.rule for one in _with(passed, [ordered], "").warnings] == ["E3"]
 
 
 def test_what_goes_wrong_in_a_cuda_graph_alone_is_a_warning() -> None:

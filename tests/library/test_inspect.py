@@ -134,14 +134,19 @@ def test_rpath_into_the_building_machine(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("soname", "expected"),
-    [("libcudart.so.99", "dynamically"), ("libnvinfer.so.99", "only hosts of that very library")],
+    [
+        ("libcudart.so.99", "dynamically"),
+        ("libcudart.so.99", "not found here: what calls it runs only"),
+        ("libnvinfer.so.99", "it was built for TensorRT 99"),
+        ("libnvinfer.so.99", "has a stand-in for it"),
+    ],
 )
 def test_linked_against_what_hosts_bring(make: Make, tmp_path: Path, soname: str, expected: str) -> None:
     make('extern "C" int theirs() { return 1; }', f"-Wl,-soname,{soname}", name="libtheirs.so")
     source = ENTRIES + 'extern "C" int theirs(); int use() { return theirs(); }'
     library = make(source, f"-L{tmp_path}", "-ltheirs")
     assert expected in texts(library, "warning")
-    assert f"It needs {soname}, which is not found" in texts(library, "error")
+    assert not texts(library, "error")
 
 
 def test_a_version_that_is_newer_than_here(make: Make, tmp_path: Path) -> None:
@@ -257,14 +262,14 @@ def test_a_manifest_that_promises_gpu_code(make: Make) -> None:
     assert "says target cpu" in texts(library, "error")
 
 
-# ---- files that are no libraries
+# ---- files that are not libraries
 
 
 def test_files_that_are_no_libraries(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = make(ENTRIES).read_bytes()
     cases = {
-        "text.so": (b"hello", "no ELF file"),
-        "empty.so": (b"", "no ELF file"),
+        "text.so": (b"hello", "not an ELF file"),
+        "empty.so": (b"", "not an ELF file"),
         "short.so": (good[:10], "ends after 10 bytes"),
         "cut.so": (good[:3000], "damaged"),
         "bits.so": (good[:4] + b"\1" + good[5:], "32-bit"),

@@ -25,7 +25,7 @@ ALL_PASSED = re.compile(r"\b(\d+) passed of \1 cases")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel for one Python, as a person builds it."""
+    """The wheel for one Python, as the user builds it."""
     out = tmp_path_factory.mktemp("wheels")
     command = [sys.executable, ROOT / "tools/wheels.py", "--python", PYTHON, "--out", out]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

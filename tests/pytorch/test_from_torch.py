@@ -104,7 +104,7 @@ def test_sizes_that_are_computed(worker: Worker) -> None:
         "left": ("n", "c"), "right": ("n2", "c"), "y0": ("n + n2", "c"), "y1": ("n", "c + 4"),
         "y2": ("n", "((c - 1) // 2) + 1"),
     }  # fmt: skip
-    assert any("extra=2 is no field: the outputs' sizes follow from it" in note for note in found.notes)
+    assert any("extra=2 is not a field: the outputs' sizes follow from it" in note for note in found.notes)
 
 
 def test_a_module_that_is_made_already(worker: Worker) -> None:

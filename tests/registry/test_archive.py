@@ -110,7 +110,7 @@ def signature(data: bytes, name: str = "", kind: bytes = tarfile.REGTYPE) -> Mem
 
 
 def test_signatures_come_along(make: Make, tmp_path: Path) -> None:
-    """They are no part of the bundle's digest."""
+    """They are not part of the bundle's digest."""
     content = replace(make(), signatures=(b"one", b"two", b"one"))
     archive.write(content, tmp_path / "a")
     with archive.opened(tmp_path / "a") as found:

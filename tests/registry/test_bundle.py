@@ -88,7 +88,7 @@ def test_a_plugin_stands_there_as_in_its_project(make: Make) -> None:
         (lambda one: one["variants"][0].update(digest="sha256:../../x"), "digest"),
         (lambda one: one["variants"][0].update(digest="md5:00"), "digest"),
         (lambda one: one["variants"][0].update(size=-1), "size"),
-        (lambda one: one.update(evidence=[EVIDENCE]), "no library"),
+        (lambda one: one.update(evidence=[EVIDENCE]), "not a library"),
     ],
 )
 def test_a_manifest_that_says_what_cannot_be(make: Make, change: Callable[[dict[str, Any]], Any], message: str) -> None:
@@ -158,7 +158,7 @@ def test_patterns_are_in_the_manifest_and_only_where_there_are_some(make: Make) 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("fused", "chain = [", "fused.toml is no TOML"),
+        ("fused", "chain = [", "fused.toml is not TOML"),
         ("fused", "nothing = 1", "nothing: Extra inputs are not permitted"),
         (".fused", 'chain = ["Relu"]', "can't go into a bundle"),
         ("fused", f'chain = ["{"R" * bundle.LONGEST_PATTERN}"]', "can't go into a bundle"),

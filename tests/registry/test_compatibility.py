@@ -64,7 +64,7 @@ def test_gpu_code(output: str, runs_on: list[int], not_on: list[int]) -> None:
         (variant(), "machine=aarch64", "for x86_64, not aarch64"),
         (variant(), "glibc=2.27", "needs GLIBC 2.28; there is 2.27"),
         (variant(), "glibcxx=3.4.24", "needs GLIBCXX 3.4.25; there is 3.4.24"),
-        (variant(), "tensorrt=11.1", "no library for TensorRT 11.1"),
+        (variant(), "tensorrt=11.1", "not a library for TensorRT 11.1"),
         (variant(), "sm=89", "kernels run on the host"),
         (variant(), "target=gpu", "of target cpu, not gpu"),
         (variant("sm_80"), "target=cpu", "of target gpu, not cpu"),

@@ -71,7 +71,7 @@ def test_who_serves_each_node(store: Store, make: Make, tmp_path: Path) -> None:
     )
     found = look(model(tmp_path, *nodes), store)
     output = [one.by for one in found.nodes]
-    assert output == ["native", "native", "bundle", "bundle", "bundle", "nobody", "TensorRT's plugins", "nobody"]
+    assert output == ["native", "native", "bundle", "bundle", "bundle", "missing", "TensorRT's plugins", "missing"]
     assert found.exit_code == CheckFailed.exit_code
     assert len(found.chosen) == 1, "one library, once"
     errors = [problem.text for problem in found.problems if problem.level == "error"]
@@ -99,7 +99,7 @@ def test_the_newest_release_that_fits(store: Store, make: Make, tmp_path: Path) 
     (chosen,) = found.chosen
     assert chosen.bundle.release == "1.9"
     (answer,) = found.answers.values()
-    assert [(one.bundle, "no library for TensorRT 10.13" in one.reasons[0]) for one in answer.rejected] == [
+    assert [(one.bundle, "not a library for TensorRT 10.13" in one.reasons[0]) for one in answer.rejected] == [
         ("scale 1.10", True)
     ]
     other = look(model(tmp_path, node("Scale", namespace="acme")), store, system="tensorrt=11.1")

@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit import cli, layouts
-from pluginkit.bench.model import BenchReport, Machine
+from pluginkit.bench.measurements import BenchReport, Machine
 from pluginkit.build import gpus
 from pluginkit.build.artifact import library_path
 from pluginkit.build.gpus import DriverInfo

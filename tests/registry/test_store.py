@@ -76,7 +76,7 @@ def test_bundles_are_found(store: Store, make: Make) -> None:
     assert store.find(first.digest[:19]).digest == first.digest
     assert store.find(first.digest[7:19]).digest == first.digest
     assert [one.name for one in store.entries("relu_6%")] == ["other"]
-    assert store.entries("lu%6") == [], "% and _ are no wildcards"
+    assert store.entries("lu%6") == [], "% and _ are not wildcards"
     assert [one.digest for one in store.having("Scale", "1", "acme")] == [second.digest, first.digest]
     assert store.having("Scale", "1.0", "acme") == [], "versions are exact strings"
     for output in ("none", "scale@3", "abcd", "sha256:", "ab", "%"):
@@ -167,7 +167,7 @@ def test_a_damaged_library_is_not_given_out(store: Store, make: Make, data: byte
         blob(store, content)
     assert [one.digest for one in store.verify()] == [content.digest]
     store.add(content)
-    assert store.verify() == [], "adding it again mends it"
+    assert store.verify() == [], "adding it again fixes it"
 
 
 def test_a_damaged_manifest_is_not_given_out(store: Store, make: Make) -> None:

@@ -179,7 +179,7 @@ def test_what_is_revoked_is_never_taken(make: Make) -> None:
 
 
 def test_without_a_trust_file(make: Make) -> None:
-    """What a person has put into a store is taken; of registries nothing, unless it is allowed."""
+    """What the user has put into a store is taken; of registries nothing, unless it is allowed."""
     content, none = make(), Policy(None, Path("trust.toml"))
     assert refused(content, none) == ""
     assert "there is no trust.toml" in refused(content, none, remote=True)
@@ -253,7 +253,7 @@ def test_private_keys(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="password is wrong"):
         keys.private(tmp_path / "locked", lambda: "other")
     foreign = elliptic(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    for data, words in ((b"nothing", "no private key"), (b"", "no private key"), (foreign, "another kind")):
+    for data, words in ((b"nothing", "not a private key"), (b"", "not a private key"), (foreign, "another kind")):
         (tmp_path / "other").write_bytes(data)
         (tmp_path / "other").chmod(0o600)
         with pytest.raises(UsageError, match=words):
@@ -321,7 +321,7 @@ def test_sign_and_verify(tmp_path: Path, make: Make, key_file: Path, capsys: pyt
 def test_what_is_not_trusted_is_not_resolved_and_not_loaded(
     tmp_path: Path, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An older release that is signed serves in place of a newer one that isn't."""
+    """An older release that is signed implements in place of a newer one that isn't."""
     old, new = make(release="1.0"), make(release="2.0")
     with Store.open(tmp_path / "store") as store:
         store.add(old)
@@ -380,7 +380,7 @@ def test_load_refuses_too(tmp_path: Path, make: Make, monkeypatch: pytest.Monkey
 
 
 def test_what_lies_among_signatures(tmp_path: Path) -> None:
-    """Links are not followed, and what is no file is passed over."""
+    """Links are not followed, and what is not a file is passed over."""
     digest = "sha256:" + "a" * 64
     with Store.open(tmp_path / "store") as store:
         assert store.signatures(digest) == []

@@ -141,8 +141,8 @@ def test_wrong_options(wheel: Path, bundle: Path, capsys: pytest.CaptureFixture[
     assert run("wheel", wheel.parents[1], "--cpu-only", "--release", "one", "-o", tmp_path / "made") == 2
     assert run("wheel", bundle, "--cpu-only", "-o", "/proc/nothing") == 2
     said = capsys.readouterr().err
-    assert "'-acme' is no name of a distribution" in said
-    assert "'one' is no release" in said
+    assert "'-acme' is not a name of a distribution" in said
+    assert "'one' is not a release" in said
     assert "/proc/nothing cannot be written" in said
     assert not (tmp_path / "made").exists()
 

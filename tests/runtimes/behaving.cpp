@@ -4,6 +4,7 @@
 #include <pluginkit/log.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,10 @@ enum Fault : int32_t
     kDESERIALIZE_NULL = 10,
     kSERIALIZE_OTHER = 11,
     kUNWRITTEN = 12,
+    kLAST_PROFILE = 13, // takes its size from what was configured last, whichever object that was
+    kCOUNTS = 14,       // goes wrong after so many calls
+    kBELOW_MAX = 15,    // needs a max at run time that is larger than the shape
+    kNEEDS_NUMBERS = 16 // ends the process where the first element is no number
 };
 
 struct State
@@ -114,9 +119,11 @@ public:
         return mState.fault != kNO_FORMAT && known && desc.format == TensorFormat::kLINEAR &&
                desc.type == inOut[0].type;
     }
-    void configurePlugin(DynamicPluginTensorDesc const*, int32_t, DynamicPluginTensorDesc const*,
+    void configurePlugin(DynamicPluginTensorDesc const* in, int32_t, DynamicPluginTensorDesc const*,
                          int32_t) noexcept override
     {
+        gLast = in->desc.dims.d[0];
+        mBelowMax = in->desc.dims.d[0] < in->max.d[0];
         if (mState.fault == kCONFIGURE_SEGFAULT)
         {
             crash();
@@ -145,16 +152,27 @@ public:
             count *= static_cast<size_t>(inputDesc->dims.d[i]);
         }
         size_t const size = inputDesc->type == DataType::kFLOAT ? 4 : inputDesc->type == DataType::kHALF ? 2 : 1;
+        if (mState.fault == kNEEDS_NUMBERS && inputDesc->type == DataType::kFLOAT &&
+            std::isnan(static_cast<float const*>(inputs[0])[0]))
+        {
+            crash();
+        }
+        bool const wrong = (mState.fault == kLAST_PROFILE && gLast != inputDesc->dims.d[0]) ||
+                           (mState.fault == kCOUNTS && ++mCalls > 50) || (mState.fault == kBELOW_MAX && !mBelowMax);
         std::memcpy(outputs[0], inputs[0], count * size);
         std::memcpy(outputs[1], inputs[0], (mState.fault == kUNWRITTEN ? count - 1 : count) * size);
         for (size_t i = 0; inputDesc->type == DataType::kFLOAT && i < count; ++i)
         {
-            static_cast<float*>(outputs[0])[i] *= mState.alpha;
+            static_cast<float*>(outputs[0])[i] *= wrong ? -2.F : mState.alpha;
         }
         return mState.fault == kENQUEUE_ERROR ? 1 : 0;
     }
 
 private:
+    static inline std::int64_t gLast = 0;
+    int mCalls{0};
+    bool mBelowMax{true};
+
     void hangIf(int32_t fault) const
     {
         while (mState.fault == fault)

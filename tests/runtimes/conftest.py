@@ -15,7 +15,7 @@ import pytest
 from pluginkit.dtypes import DType
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.network.plan import Plan
 from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pluginkit.dtypes import DType
-from pluginkit.judges.rtx.negative_controls import Control
+from pluginkit.evaluators.rtx.negative_controls import Control
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.families.api import forms
 from pluginkit.testing.families.base import Setting

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from pluginkit.errors import CheckFailed
 from pluginkit.host.errors import Finding
-from pluginkit.process.child import Breadcrumb
+from pluginkit.process.worker_main import CallFile
 
 
 class Misbehaving:
-    def __init__(self, breadcrumb: Breadcrumb) -> None:
-        self.breadcrumb = breadcrumb
+    def __init__(self, call_file: CallFile) -> None:
+        self.call_file = call_file
 
     def echo(self, value: object) -> object:
         return value
@@ -26,7 +26,7 @@ class Misbehaving:
         return os.getpid()
 
     def abort(self) -> None:
-        self.breadcrumb.enter("configurePlugin")
+        self.call_file.enter("configurePlugin")
         os.write(2, b"about to abort\n")
         os.abort()
 
@@ -41,12 +41,12 @@ class Misbehaving:
         time.sleep(60)
 
     def segfault(self) -> None:
-        self.breadcrumb.enter("enqueue")
+        self.call_file.enter("enqueue")
         ctypes.string_at(0)
 
     def exit_after_a_call(self) -> None:
-        self.breadcrumb.enter("terminate")
-        self.breadcrumb.leave()
+        self.call_file.enter("terminate")
+        self.call_file.leave()
         os._exit(1)
 
     def sleep(self, seconds: float) -> None:
@@ -58,7 +58,7 @@ class Misbehaving:
             pass
 
     def hang(self, where: str) -> None:
-        self.breadcrumb.enter(where)
+        self.call_file.enter(where)
         while True:
             pass
 
@@ -96,9 +96,9 @@ class Misbehaving:
         return lambda: None
 
 
-def open(breadcrumb: Breadcrumb, *, fail: str = "") -> Misbehaving:  # noqa: A001
+def open(call_file: CallFile, *, fail: str = "") -> Misbehaving:  # noqa: A001
     if fail == "exit":
         os._exit(4)
     if fail:
         raise CheckFailed(fail)
-    return Misbehaving(breadcrumb)
+    return Misbehaving(call_file)

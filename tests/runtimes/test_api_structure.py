@@ -9,8 +9,8 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.evaluators.rtx import structure_controls as structures
 from pluginkit.interpreter import api_structure, api_walker
-from pluginkit.judges.rtx import structure_controls as structures
 from pluginkit.network import api_model as api
 from pluginkit.testing.families.api import forms
 
@@ -18,9 +18,9 @@ from . import faulty
 
 WORDS = {
     "no-condition": "has 0 conditions",
-    "nested-output": "network output 'zi2_out' is inside of 'zi'",
+    "nested-output": "network output 'zi2_out' is inside 'zi'",
     "edge-between-branches": "'zi_then' is in both branches of conditional 'zi'",
-    "branch-tensor-outside": "network output 'zi_used' is inside of 'zi'",
+    "branch-tensor-outside": "network output 'zi_used' is inside 'zi'",
     "no-trip-limit": "has the trip limits none",
     "two-trip-counts": "has the trip limits kCOUNT and kCOUNT",
     "two-trip-conditions": "has the trip limits kWHILE and kWHILE",
@@ -30,8 +30,17 @@ WORDS = {
     "condition-from-iterator": "the condition of loop 'zl' comes from 'zl_item', of IteratorLayer in loop 'zl'",
     "length-from-inside": "the length of CONCATENATE 'zl_all' comes from inside the loop: 'zl_count'",
     "cycle": "a cycle that no recurrence closes: zl_state -> zl_twice -> zl_state",
-    "last-value-of-no-state": "'zl_twice', which is no recurrence of loop 'zl'",
+    "last-value-of-no-state": "'zl_twice', which is not a recurrence of loop 'zl'",
     "loops-within-each-other": "'zl' and 'zl2' are each within the other",
+    "count-of-floats": "the kCOUNT of loop 'zl' is 'zl_limit', of type float32",
+    "count-of-rank-1": "the kCOUNT of loop 'zl' is 'zl_limit', which has 1 dimension",
+    "while-of-integers": "the kWHILE of loop 'zl' is 'zl_limit', of type int32",
+    "length-of-rank-1": "the length of CONCATENATE 'zl_out' is 'zl_length', which has 1 dimension",
+    "recurrence-of-two-types": "recurrence 'zl_second' is float32 by 'zl_number' and float16 by 'zl_narrow'",
+    "iterator-beyond-rank": "goes over axis 5, and 'zl_row' has 2 dimensions",
+    "condition-of-integers": "the condition of 'zi' is",
+    "condition-of-rank-1": "which has 1 dimension",
+    "branches-of-two-types": "is float32 by 'zi_wide_in' and float16 by 'zi_narrow_in'",
     "iterator-past-end": "axis 0 of 'zl_row' ends at 2, and the loop that iterates over it makes 5 trips",
 }
 
@@ -112,7 +121,7 @@ def test_loops_and_conditionals_within_each_other_and_side_by_side() -> None:
 def test_a_loops_value_leaves_it_by_its_outputs_alone() -> None:
     network = made()
     steps = (*structures.loop("zl", network.outputs[-1]), api.NetworkOutput("zl_twice"))
-    with pytest.raises(CheckFailed, match="network output 'zl_twice' is inside of 'zl'"):
+    with pytest.raises(CheckFailed, match="network output 'zl_twice' is inside 'zl'"):
         api_structure.check(behind(network, *steps))
 
 
@@ -140,7 +149,9 @@ def test_a_length_is_a_shape_tensor() -> None:
         api.Gather("z_shape", "z_first", "z_length"),
     )
     api_structure.check(behind(network, *dimension, *loop))
-    with pytest.raises(CheckFailed, match=r"'zl_all' is computed from '\S+', of PluginLayer, which is no shape tensor"):
+    with pytest.raises(
+        CheckFailed, match=r"'zl_all' is computed from '\S+', of PluginLayer, which is not a shape tensor"
+    ):
         api_structure.check(behind(network, api.Cast(x, "z_length", "int64"), *loop))
 
 

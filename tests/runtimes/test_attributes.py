@@ -14,7 +14,7 @@ from onnx import AttributeProto, TensorProto, helper
 from pluginkit.dtypes import DType
 from pluginkit.field_types import FieldType
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network, NetworkProfile
+from pluginkit.network.networks import Network, NetworkProfile
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pluginkit.dtypes import DType
-from pluginkit.judges.rtx import negative_controls as controls
-from pluginkit.judges.rtx import structure_controls as structures
-from pluginkit.judges.rtx.build import judge_control
+from pluginkit.evaluators.rtx import negative_controls as controls
+from pluginkit.evaluators.rtx import structure_controls as structures
+from pluginkit.evaluators.rtx.build import evaluator_control
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
 from pluginkit.runtimes.verdict import BuildVerdict
@@ -52,14 +52,14 @@ def test_a_faulty_plugin_is_refused_in_every_family(sessions: dict[str, RtxSessi
     # INT8 has a network of `plain` for each channel count.
     assert list(dict.fromkeys(control.id.partition("/")[0] for control in found)) == concerned
     for control in found:
-        verdict = judge_control(sessions[fault.library], control)
+        verdict = evaluator_control(sessions[fault.library], control)
         assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)
 
 
 @pytest.mark.parametrize("fault", faulty.FAULTS, ids=lambda fault: fault.name)
 def test_without_the_fault_the_same_networks_turn_the_control_red(sessions: dict[str, RtxSession], fault: Any) -> None:
     (control, *_) = faulty.of(replace(fault, value=0))
-    verdict = judge_control(sessions[fault.library], control)
+    verdict = evaluator_control(sessions[fault.library], control)
     assert verdict.outcome is Outcome.FAILED
     assert "built, and must be refused" in verdict.message
 
@@ -84,7 +84,7 @@ def test_networks_with_one_thing_wrong_are_refused(sessions: dict[str, RtxSessio
     assert len({control.id for control in found}) == len(found)
     assert {control.id.partition("/")[0] for control in found} >= {"plain", "loop-count", "cond-both", "api-loop-while"}
     for control in found:
-        verdict = judge_control(sessions["refused"], control)
+        verdict = evaluator_control(sessions["refused"], control)
         assert verdict.outcome is Outcome.PASSED, (control.id, verdict.message)
 
 
@@ -102,7 +102,7 @@ def test_the_structures_without_their_fault_are_built(sessions: dict[str, RtxSes
 
 def test_a_refusal_for_another_reason_is_none(sessions: dict[str, RtxSession]) -> None:
     control = replace(made_controls()[0], reason="the moon is full")
-    verdict = judge_control(sessions["refused"], control)
+    verdict = evaluator_control(sessions["refused"], control)
     assert verdict.outcome is Outcome.FAILED
     assert "refused, but not for its reason" in verdict.message
     assert "MIN<=OPT<=MAX" in verdict.message
@@ -116,7 +116,7 @@ def test_a_type_that_is_taken_but_not_declared_turns_the_run_red(sessions: dict[
     signature = type(faulty.manifest()).parse(text)
     networks = list(faulty.networks(signature).values())
     found = list(controls.network_controls(networks, faulty.setting(signature)))
-    verdicts = tuple(judge_control(sessions["refused"], one) for one in found)
+    verdicts = tuple(evaluator_control(sessions["refused"], one) for one in found)
     bad = [verdict for verdict in verdicts if verdict.outcome.bad]
     assert [verdict.network for verdict in bad] == [
         "api-shape-out/float32/type-not-offered",
@@ -130,7 +130,7 @@ def test_a_type_that_is_taken_but_not_declared_turns_the_run_red(sessions: dict[
 
 def test_the_log_of_a_refusal_has_its_errors_first(sessions: dict[str, RtxSession]) -> None:
     (fault,) = [fault for fault in faulty.FAULTS if fault.name == "error-from-configure"]
-    verdict = judge_control(sessions["refused_v3"], next(faulty.of(fault)))
+    verdict = evaluator_control(sessions["refused_v3"], next(faulty.of(fault)))
     kinds = [line.partition(":")[0] for line in verdict.log]
     assert kinds[0] in {"error", "internal_error"}
     assert "configurePluginV3" in verdict.log[0]

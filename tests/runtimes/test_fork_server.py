@@ -277,8 +277,8 @@ def test_what_runs_models_in_a_worker_imports_little() -> None:
     projects and nothing that only the asker needs."""
     code = (
         "import importlib, sys\nfrom pluginkit.process import fork_server\n"
-        "for module in (*fork_server.PRELOADED, 'pluginkit.importing.extraction.capture_child',\n"
-        "               'pluginkit.importing.sizes.child', 'pluginkit.importing.hosted_child'):\n"
+        "for module in (*fork_server.PRELOADED, 'pluginkit.importing.extraction.capture_worker',\n"
+        "               'pluginkit.importing.sizes.sizes_worker', 'pluginkit.importing.hosted_worker'):\n"
         "    importlib.import_module(module)\n"
         "print(*{'pluginkit.build', 'pluginkit.process.worker', 'jinja2', 'polygraphy', 'elftools'} & {*sys.modules})\n"
     )

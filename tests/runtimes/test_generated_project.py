@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pluginkit.build import find_artifact
-from pluginkit.judges.rtx import liveness
+from pluginkit.evaluators.rtx import participation
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.lean import session as lean
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -34,7 +34,7 @@ def test_host_and_nvidias_builder_agree(project: Path) -> None:
             verdict = ours.build(network)
             assert verdict.ok, (network.id, verdict.message)
             if isinstance(network, Network):
-                assert liveness.problems(network, verdict.configured) == []
+                assert participation.problems(network, verdict.configured) == []
             configured[network.id] = verdict.configured
         for case in made.cases:
             ran = ours.run(case)
@@ -47,7 +47,7 @@ def test_host_and_nvidias_builder_agree(project: Path) -> None:
         for network in made.networks:
             verdict = nvidias.build_api(network) if isinstance(network, ApiNetwork) else nvidias.build(network)
             assert verdict.ok, (network.id, verdict.message)
-            assert liveness.problems(network, verdict.configured, configured[network.id]) == []
+            assert participation.problems(network, verdict.configured, configured[network.id]) == []
 
 
 @pytest.mark.compile

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError
-from pluginkit.judges.rtx import liveness
+from pluginkit.evaluators.rtx import participation
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network, PluginCall
 from pluginkit.network.plan import Plan
 from pluginkit.process.worker import WorkerCrashed, WorkerTimeout
 from pluginkit.runtimes.host import session as host
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.compile
 
 CONFIGURE_SEGFAULT, NO_FORMAT, ENQUEUE_SEGFAULT, ENQUEUE_EXIT, ENQUEUE_HANG, ENQUEUE_ERROR, CONFIGURE_HANG = range(1, 8)
 FORMATS_ABORT, CREATE_NULL, DESERIALIZE_NULL, SERIALIZE_OTHER, UNWRITTEN = range(8, 13)
+LAST_PROFILE, COUNTS, BELOW_MAX, NEEDS_NUMBERS = range(13, 17)
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_all_cases_are_right_and_every_node_is_live(session: host.HostSession, w
         verdict = session.build(network)
         assert verdict.ok, verdict.message
         if isinstance(network, Network):
-            assert liveness.problems(network, verdict.configured) == []
+            assert participation.problems(network, verdict.configured) == []
     for case in whole_plan.cases:
         ran = session.run(case)
         comparison = compare(case.defined(ran.outputs), case.expected, case.tolerance)
@@ -116,13 +117,52 @@ def test_a_hang_in_a_run(library: Path, manifest: Manifest, networks, whole_plan
 
 
 def test_the_run_has_only_what_was_serialized(session, networks, whole_plan) -> None:  # type: ignore[no-untyped-def]
-    """This plugin serializes another alpha each time, which is doubted; what is run has the one of the first time."""
+    """This plugin serializes another alpha each time, which is a warning; what is run has the one of the first time."""
     verdict = session.build(networks(fault=SERIALIZE_OTHER))
     assert [one.rule for one in verdict.warnings] == ["S2", "F7"]
     case = next(case for case in whole_plan.cases if case.network_id == "plain/float32")
     ran = session.run(case)
     assert not compare(ran.outputs, case.expected, case.tolerance).ok
     assert {one.rule for one in ran.warnings} == {"S2"}
+
+
+@pytest.mark.parametrize("fault", [LAST_PROFILE, COUNTS, BELOW_MAX])
+def test_only_the_life_of_tensorrt_8_5_shows_it(session, networks, whole_plan, fault) -> None:  # type: ignore[no-untyped-def]
+    """Contexts of two profiles at once, enqueue called 100 times, and min and max that are the shape at hand."""
+    assert session.build(replace(networks(fault=fault), id="bad")).ok
+    case = next(one for one in whole_plan.cases if one.id == "plain/float32/default/opt")
+    case = replace(case, network_id="bad")
+    for way in ("eager", "concurrent", "reused"):
+        assert compare(session.run(case, way=way).outputs, case.expected, case.tolerance).ok, way
+    assert not compare(session.run(case, way="as-8.5").outputs, case.expected, case.tolerance).ok
+
+
+@pytest.mark.parametrize("network", ["cond-then/float32", "cond-both/float32", "api-cond-lazy/float32"])
+def test_a_branch_that_is_not_taken_is_run_on_other_data(session, whole_plan, network) -> None:  # type: ignore[no-untyped-def]
+    made = next(one for one in whole_plan.networks if one.id == network)
+    cases = [case for case in whole_plan.cases if case.network_id == network and "/opt" in case.id]
+    bad = replace(made, id="bad", calls=tuple(_with_fault(call, NEEDS_NUMBERS) for call in made.calls))
+    assert session.build(made).ok
+    assert session.build(bad).ok
+    crashes = 0
+    for case in cases:
+        for way in ("eager", "branches"):
+            ran = session.run(case, way=way)
+            assert compare(case.defined(ran.outputs), case.expected, case.tolerance).ok, (case.id, way)
+            assert ran.enqueues == case.enqueues, "what is not taken is not counted"
+        other = replace(case, network_id="bad")
+        assert compare(case.defined(session.run(other).outputs), case.expected, case.tolerance).ok
+        try:
+            session.run(other, way="branches")
+        except WorkerCrashed:
+            crashes += 1
+    assert crashes
+
+
+def _with_fault(call: PluginCall, fault: int) -> PluginCall:
+    """The call of the plugin with that fault; a probe behind it stays as it is."""
+    fields = {name: (kind, fault if name == "fault" else value) for name, (kind, value) in call.fields.items()}
+    return replace(call, fields=fields)
 
 
 def test_an_unbuilt_network(session: host.HostSession, whole_plan: Plan) -> None:

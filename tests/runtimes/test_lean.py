@@ -13,10 +13,9 @@ import pytest
 from pluginkit import installation
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
-from pluginkit.process.child import Breadcrumb
-from pluginkit.runtimes.lean import child as lean_child
-from pluginkit.runtimes.lean import log_lines
+from pluginkit.network.networks import Network
+from pluginkit.process.worker_main import CallFile
+from pluginkit.runtimes.lean import lean_worker, log_lines
 from pluginkit.runtimes.lean import session as lean
 
 from . import faulty
@@ -134,7 +133,7 @@ def test_a_library_of_the_other_layout(
     [
         ("int nothing;", "does not export getCreators"),
         ("extern int absent; int* here = &absent;", "uses absent, which nothing that it is linked with has"),
-        (None, "is no shared library"),
+        (None, "is not a shared library"),
     ],
 )
 @each_lean
@@ -222,7 +221,7 @@ def test_a_registry_that_does_otherwise(wrong: str, message: str, tmp_path: Path
         get_plugin_registry=lambda: registry, IErrorRecorder=object, IPluginCreator=FakeCreator, __version__="0"
     )
     (tmp_path / "crumb").touch()
-    child = lean_child.LeanChild(Breadcrumb(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""), v3=False)
+    child = lean_worker.LeanChild(CallFile(tmp_path / "crumb"), fake, "bar.so", ("Bar", "1", ""), v3=False)
     with pytest.raises(CheckFailed, match=message) if message else contextlib.nullcontext():
         child.registry("copy.so")
 

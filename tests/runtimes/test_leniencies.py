@@ -11,14 +11,14 @@ import pytest
 from onnx import TensorProto, helper
 
 from pluginkit.dtypes import DType
-from pluginkit.judges.rtx import structure_controls as structures
-from pluginkit.judges.rtx.build import Builder
+from pluginkit.evaluators.rtx import structure_controls as structures
+from pluginkit.evaluators.rtx.build import Builder
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Network, NetworkProfile
+from pluginkit.network.networks import Network, NetworkProfile
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common
-from pluginkit.process.crew import Sessions as CrewSessions
+from pluginkit.process.worker_pool import Common
+from pluginkit.process.worker_pool import Sessions as PoolSessions
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.host.session import HostSession
 from pluginkit.runtimes.rtx import leniencies, refusals
@@ -377,7 +377,7 @@ def test_a_length_that_a_loop_computes(opened: Sessions) -> None:
     all_of_it = api.LoopOutput("zl", "CONCATENATE", "zl_twice", "zl_all", 0, "zk_length")
     loop = (*structures.loop("zl", plain.outputs[-1]), all_of_it, api.NetworkOutput("zl_all"))
     sound, broken = (replace(plain, steps=(*plain.steps, *before, *loop)) for before in (summed, counting))
-    message = "'zl_all' is computed from 'zk_length', of LoopOutput, which is no shape tensor"
+    message = "'zl_all' is computed from 'zk_length', of LoopOutput, which is not a shape tensor"
     assert_only_the_host_refuses(opened, sound, broken, message)
 
 
@@ -426,10 +426,10 @@ def test_concatenation_on_axis_1(opened: Sessions) -> None:
 def test_a_leniency_turns_the_run_red(opened: Sessions) -> None:
     """What `pluginkit test` has of NVIDIA's builder."""
     network = plain(OTHER_NAME)
-    judge = Builder(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
-    bench = CrewSessions(Common())
+    evaluator = Builder(opened.library, faulty.manifest(OTHER_NAME), timeout=60, plan=Plan((network,), (), seed=0))
+    bench = PoolSessions(Common())
     try:
-        verdict, _ = judge.network(network, tuple, bench)
+        verdict, _ = evaluator.network(network, tuple, bench)
     finally:
         bench.close()
     assert verdict.outcome is Outcome.FAILED

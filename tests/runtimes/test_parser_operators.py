@@ -18,7 +18,16 @@ def test_the_list_is_the_parsers_answer() -> None:
     asked = {schema.name for schema in onnx.defs.get_all_schemas()} | parser_operators.OPERATORS
     with ModelSession([], 60) as session:
         native = session.native(sorted(asked))
-    assert native == parser_operators.OPERATORS - parser_operators.NOT_IN_RTX
+    assert native == parser_operators.OF_RTX
+
+
+def test_who_has_an_operator() -> None:
+    assert parser_operators.parsers("Relu") == "TensorRT 8.5 and later, TensorRT-RTX 1.7.1"
+    assert parser_operators.parsers("DFT") == "TensorRT 11.2 and later"
+    assert parser_operators.parsers("NonZero") == "TensorRT 8.5 and later"
+    assert not parser_operators.parsers("Det")
+    assert not parser_operators.parsers("MatMulNBits")
+    assert list(parser_operators.not_in_all(["Relu", "LayerNormalization", "Det"])) == ["LayerNormalization"]
 
 
 def test_new_and_add_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import preflight, shape_check, walker
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network, Range
+from pluginkit.network.networks import Network, Range
 from pluginkit.network.plan import Plan
 from pluginkit.runtimes.host import session as host
 

@@ -19,14 +19,15 @@ from rich.console import Console
 from pluginkit import cli, scaffold
 from pluginkit.cli import table
 from pluginkit.dtypes import DType
+from pluginkit.evaluators.rtx import own_operators
+from pluginkit.evaluators.rtx.build import Builder
 from pluginkit.importing.building import ModelSession, advice
+from pluginkit.importing.implementations import find_implementations
 from pluginkit.interpreter import walker
-from pluginkit.judges.rtx import own_operators
-from pluginkit.judges.rtx.build import Builder
-from pluginkit.network.model import Network, NetworkProfile, Range
+from pluginkit.network.networks import Network, NetworkProfile, Range
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common
-from pluginkit.process.crew import Sessions as CrewSessions
+from pluginkit.process.worker_pool import Common
+from pluginkit.process.worker_pool import Sessions as PoolSessions
 from pluginkit.runtimes.rtx import refusals
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
 from pluginkit.runtimes.rtx.session import RtxSession
@@ -83,11 +84,15 @@ def built(session: ModelSession, folder: Path, text: str, *inputs: str, shapes: 
     return verdict
 
 
-def assert_row(verdict: BuildVerdict, name: str) -> None:
+def assert_row(verdict: BuildVerdict, name: str, folder: Path) -> None:
+    """The row speaks of the model that `built` wrote there, by what it has."""
     row = refusals.recognise(verdict)
     assert row is not None, verdict.message
     assert row.id == name
-    assert row.instead in advice(verdict)
+    served = find_implementations(onnx.load(folder / "model.onnx"), [], onnx.defs.has)
+    assert row.instead in advice(verdict, served)
+    # Without nodes only a row that needs none of the model speaks.
+    assert (row.instead in advice(verdict)) == (not row.has)
 
 
 def test_every_row_says_what_to_do() -> None:
@@ -114,7 +119,7 @@ def test_every_row_says_what_to_do() -> None:
 @needs_rtx
 @pytest.mark.rtx
 def test_a_loop_whose_last_output_is_unused_in_an_if(session: ModelSession, tmp_path: Path) -> None:
-    assert_row(built(session, tmp_path, LOOP.replace("OUTPUTS", "last, unused"), "x", "z"), "loop-in-if")
+    assert_row(built(session, tmp_path, LOOP.replace("OUTPUTS", "last, unused"), "x", "z"), "loop-in-if", tmp_path)
     turned = LOOP.replace("OUTPUTS", "unused, last").replace("(trips, , x, z)", "(trips, , z, x)")
     turned = turned.replace("float[n, 8] s, float[n, 8] u)", "float[n, 8] u, float[n, 8] s)")
     turned = turned.replace("float[n, 8] next, float[n, 8] other)", "float[n, 8] other, float[n, 8] next)")
@@ -132,7 +137,7 @@ def test_what_a_loop_in_an_if_does_not_change(session: ModelSession, tmp_path: P
         "next = If (c2) <then_branch = p () => (float[n, 8] r) { r = Add (s, u) }, "
         "else_branch = q () => (float[n, 8] m) { m = Neg (s) }>",
     )
-    assert_row(built(session, tmp_path, chosen, "x", "z"), "loop-in-if")
+    assert_row(built(session, tmp_path, chosen, "x", "z"), "loop-in-if", tmp_path)
     state = chosen.replace("last, l2 =", "kept, last, l2 =").replace("(trips, , x, z)", "(trips, , c2, x, z)")
     state = state.replace("bool go, float", "bool go, bool j, float").replace("If (c2)", "If (j)")
     state = state.replace("(bool still, float", "(bool still, bool j2, float")
@@ -145,7 +150,7 @@ def test_what_a_loop_in_an_if_does_not_change(session: ModelSession, tmp_path: P
 @pytest.mark.rtx
 def test_an_if_in_an_if(session: ModelSession, tmp_path: Path) -> None:
     inner = INNER.replace("BEFORE", "").replace("THEN", IF)
-    assert_row(built(session, tmp_path, inner, "x"), "if-in-if")
+    assert_row(built(session, tmp_path, inner, "x"), "if-in-if", tmp_path)
     assert built(session, tmp_path, inner, "x", shapes=((2, 8),) * 3).ok
     before = INNER.replace("BEFORE", IF.replace("a =", "done =")).replace("THEN", "a = Identity (done)")
     assert built(session, tmp_path, before, "x").ok
@@ -169,7 +174,7 @@ def test_one_constant_twice_in_a_branch(session: ModelSession, tmp_path: Path, k
     dims: tuple[int, ...] = (2,) if "[" in kind else ()
     one, other = ("3, 4", "3, 5") if dims else ("3", "4")
     same = text.replace("FIRST", one).replace("SECOND", one)
-    assert_row(built(session, tmp_path, same, "x", "z", shapes=(dims,) * 3), "same-constants")
+    assert_row(built(session, tmp_path, same, "x", "z", shapes=(dims,) * 3), "same-constants", tmp_path)
     verdict = built(session, tmp_path, same.replace(f"l = {{{one}}}", f"l = {{{other}}}"), "x", "z", shapes=(dims,) * 3)
     assert verdict.ok, verdict.message
     if kind == "int32":
@@ -191,7 +196,7 @@ def test_a_size_that_follows_from_a_loop(session: ModelSession, tmp_path: Path) 
       }>
     }"""
     cut = "last = Add (first, one)\n part = Slice (x, first, last, one)"
-    assert_row(built(session, tmp_path, text.replace("PART", cut), "x"), "size-in-loop")
+    assert_row(built(session, tmp_path, text.replace("PART", cut), "x"), "size-in-loop", tmp_path)
     verdict = built(session, tmp_path, text.replace("PART", "part = Gather <axis = 1> (x, first)"), "x")
     assert verdict.ok, verdict.message
 
@@ -203,7 +208,7 @@ def test_uint8_within_a_network(session: ModelSession, tmp_path: Path) -> None:
       u = Cast <to = TYPE> (x)
       y = Cast <to = 1> (u)
     }"""
-    assert_row(built(session, tmp_path, text.replace("TYPE", str(TensorProto.UINT8)), "x"), "uint8-tensor")
+    assert_row(built(session, tmp_path, text.replace("TYPE", str(TensorProto.UINT8)), "x"), "uint8-tensor", tmp_path)
     assert built(session, tmp_path, text.replace("TYPE", str(TensorProto.INT32)), "x").ok
     outer = "g (uint8[n, 8] x) => (uint8[n, 8] y) {\n f = Cast <to = 1> (x)\n h = Abs (f)\n y = Cast <to = 2> (h)\n}"
     assert built(session, tmp_path, outer, "x").ok
@@ -225,7 +230,7 @@ def test_what_is_quantized_by_a_cast(session: ModelSession, tmp_path: Path, kind
         return session.build(file, NetworkProfile("default", {"x": OPEN}))
 
     cast = [helper.make_node("Cast", ["x"], ["q"], to=kind), helper.make_node("Cast", ["q"], ["y"], to=1)]
-    assert_row(model(cast), "quantized-by-cast")
+    assert_row(model(cast), "quantized-by-cast", tmp_path)
     quantized = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
@@ -251,7 +256,7 @@ def test_int8_and_float8_in_one_network(session: ModelSession, tmp_path: Path) -
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9), file)
         return session.build(file, NetworkProfile("default", {"x": OPEN}))
 
-    assert_row(built_with(TensorProto.INT8, TensorProto.FLOAT8E4M3FN, between="Identity"), "int8-and-float8")
+    assert_row(built_with(TensorProto.INT8, TensorProto.FLOAT8E4M3FN, between="Identity"), "int8-and-float8", tmp_path)
     for kinds in ((TensorProto.FLOAT8E4M3FN,) * 2, (TensorProto.INT8,) * 2):
         verdict = built_with(*kinds, between="Identity")
         assert verdict.ok, verdict.message
@@ -271,10 +276,10 @@ class Said:
 
 
 def verdict_of(session: Said) -> Verdict:
-    """What the judge makes of a plain network that a builder says this to."""
+    """What the evaluator makes of a plain network that a builder says this to."""
     manifest = faulty.manifest()
     network = faulty.networks(manifest)["plain/float32"]
-    bench = CrewSessions(Common())
+    bench = PoolSessions(Common())
     bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
     verdict, _ = Builder(Path(), manifest, 60, Plan((network,), (), 0)).network(network, tuple, bench)
     return verdict
@@ -319,11 +324,11 @@ class Fixed(Said):
     ],
 )
 def test_a_static_network_is_refused_for_the_same_reasons(without: BuildVerdict, outcome: Outcome, text: str) -> None:
-    """What is refused whatever the operator in the place of a dynamic network that is built says nothing of either."""
+    """What is refused whatever the operator, in place of a dynamic network that is built, says nothing about either."""
     example = EXAMPLES["leaky"]
     made = plan(example.manifest, example.reference, families=["cond-then"], precisions=[DType.FLOAT32], random=0)
     session = Fixed(BuildVerdict("refused", "Shape inference exceeded maximum iteration count (5)"), without)
-    bench = CrewSessions(Common())
+    bench = PoolSessions(Common())
     bench.get = lambda _: session  # type: ignore[assignment, method-assign, return-value]
     # No configurePlugin is called here.
     calls = tuple(replace(call, live=False) for call in made.networks[0].calls)
@@ -454,10 +459,10 @@ def test_networks_with_own_operators_build(name: str, session: ModelSession, tmp
 @needs_rtx
 @pytest.mark.rtx
 def test_a_refusal_that_no_plugin_is_to_blame_for(session: ModelSession, tmp_path: Path) -> None:
-    """If in If with open dimensions, as the family doesn't form it."""
+    """If in If with dynamic dimensions, as the family doesn't form it."""
     example = EXAMPLES["leaky"]
     made = plan(example.manifest, example.reference, families=["if-in-if"], precisions=[DType.FLOAT32])
     file = tmp_path / "model.onnx"
     file.write_bytes(own_operators.replaced(made.usual[0], example.manifest).model)
     (own,) = plan(example.manifest, example.reference, families=["plain"], precisions=[DType.FLOAT32]).usual
-    assert_row(session.build(file, own.profiles[0]), "if-in-if")
+    assert_row(session.build(file, own.profiles[0]), "if-in-if", tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pluginkit.dtypes import DType
-from pluginkit.judges.rtx import liveness
+from pluginkit.evaluators.rtx import participation
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
 from pluginkit.runtimes.rtx import session as tensorrt_rtx
@@ -45,7 +45,7 @@ def test_builds_and_is_live(session: RtxSession, manifest: Manifest, form: str) 
         assert pickle.loads(pickle.dumps(network)) == network
         verdict = session.build_api(network)
         assert verdict.ok, (network.id, verdict.message)
-        assert liveness.problems(network, verdict.configured) == []
+        assert participation.problems(network, verdict.configured) == []
 
 
 def test_the_probe_behind_sees_the_shapes_of_each_profile(session: RtxSession, manifest: Manifest) -> None:
@@ -79,7 +79,9 @@ def test_what_no_output_depends_on_is_left_out(
     nodes = {call.node for call in network.calls if call.live}
     assert len([node for node in nodes if node.endswith("_plugin")]) == configured
     assert {record.node for record in session.build_api(network).configured} == nodes
-    message = liveness.problems(replace(network, calls=tuple(replace(call, live=True) for call in network.calls)), [])
+    message = participation.problems(
+        replace(network, calls=tuple(replace(call, live=True) for call in network.calls)), []
+    )
     assert len(message) == len(network.calls) * len(network.profiles)
 
 
@@ -89,7 +91,7 @@ def test_without_the_probe_a_plugin_that_is_asked_for_shapes_only_is_dead(
     network = without_probes(made(manifest, "api-shape-out"))
     verdict = session.build_api(network)
     assert verdict.ok, verdict.message
-    found = liveness.problems(network, verdict.configured)
+    found = participation.problems(network, verdict.configured)
     assert len(found) == 3 * len(manifest.profiles)
     assert all("never configured" in problem for problem in found)
 
@@ -100,7 +102,7 @@ def test_a_probe_that_sees_other_shapes_is_found(session: RtxSession, manifest: 
     calls = list(network.calls)
     assert "probe" in calls[1].node
     calls[1] = replace(calls[1], inputs=((((1, 1), (2, 3), (4, 9)),), *calls[1].inputs[1:]))
-    found = liveness.problems(replace(network, calls=tuple(calls)), verdict.configured)
+    found = participation.problems(replace(network, calls=tuple(calls)), verdict.configured)
     assert len(found) == 1
     assert "1x1/2x3/4x9" in found[0]
 

@@ -12,10 +12,10 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import NothingSelected
-from pluginkit.judges.protocol import RunWork
-from pluginkit.judges.rtx import liveness
-from pluginkit.judges.rtx import static_networks as static
-from pluginkit.judges.rtx.build import controls
+from pluginkit.evaluators.protocol import RunWork
+from pluginkit.evaluators.rtx import participation
+from pluginkit.evaluators.rtx import static_networks as static
+from pluginkit.evaluators.rtx.build import controls
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.run.selection import select
@@ -45,7 +45,7 @@ def test_each_point_has_the_oracles_shapes(session, manifest: Manifest, whole_pl
         fixed = static.fixed(network, case, manifest)
         verdict = session.build(fixed)
         assert verdict.ok, (case.id, verdict.message)
-        assert liveness.problems(fixed, verdict.configured) == []
+        assert participation.problems(fixed, verdict.configured) == []
         shapes = session.shapes()
         assert static.wrong_shapes(case, shapes, manifest) == []
         assert all(size >= 0 for dims in shapes.values() for size in dims), "real numbers on both sides"
@@ -76,7 +76,7 @@ def test_a_static_network_is_a_checked_model(manifest: Manifest, whole_plan: Pla
         case = static.points(whole_plan.cases, network)[0]
         model = onnx.load_from_string(static.fixed(network, case, manifest).model)
         names = {value.name for value in model.graph.input}
-        assert "trips" not in names or network.family == "loop-while", "its limit is no shape tensor"
+        assert "trips" not in names or network.family == "loop-while", "its limit is not a shape tensor"
         dims = [dim for value in model.graph.input for dim in value.type.tensor_type.shape.dim]
         assert all(dim.HasField("dim_value") for dim in dims)
 

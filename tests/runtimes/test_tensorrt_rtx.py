@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from pluginkit import installation
-from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing
-from pluginkit.judges.rtx import liveness
+from pluginkit.errors import CheckFailed, PluginkitError, ToolMissing, UsageError
+from pluginkit.evaluators.rtx import participation
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
 from pluginkit.process.worker import Worker
@@ -49,7 +49,7 @@ def test_every_network_builds_and_is_live(session, library, manifest, whole_plan
             for as_exported in (False, True) if number == 0 else (True,):
                 verdict = session.build(network, as_exported=as_exported)
                 assert verdict.ok, (network.id, verdict.message)
-                assert liveness.problems(network, verdict.configured, expected) == []
+                assert participation.problems(network, verdict.configured, expected) == []
 
 
 def test_one_process_builds_them_all(own_session: RtxSession, networks) -> None:  # type: ignore[no-untyped-def]
@@ -74,7 +74,7 @@ def test_a_dead_plugin_is_no_success(session: RtxSession, networks) -> None:  # 
     network = dead(networks())
     verdict = session.build(network)
     assert verdict.ok, verdict.message
-    problems = liveness.problems(network, verdict.configured)
+    problems = participation.problems(network, verdict.configured)
     assert len(problems) == 2, problems
     assert f"plugin node {network.calls[0].node!r}, profile 'default': never configured" in problems[0]
     assert "'large'" in problems[1]
@@ -87,15 +87,15 @@ def test_shapes_other_than_the_hosts_are_found(session, library, manifest, netwo
         expected = ours.build(network).configured
     for other, message in ({"opt": (2, 2)}, "2x2"), ({"max": (3, 3)}, "3x3"), ({"min": (3, 3)}, "3x3"):
         wrong = [replace(e, outputs=(replace(e.outputs[0], **other), *e.outputs[1:])) for e in expected]
-        problems = liveness.problems(network, verdict.configured, wrong)
+        problems = participation.problems(network, verdict.configured, wrong)
         assert len(problems) == 2
         assert message in problems[0]
     wider = [replace(e, outputs=(replace(e.outputs[0], max=(9, 9)), *e.outputs[1:])) for e in expected]
-    assert liveness.problems(network, verdict.configured, wider) == [], "NVIDIA's may be the better bounds"
+    assert participation.problems(network, verdict.configured, wider) == [], "NVIDIA's may be the better bounds"
     other = replace(network, calls=(replace(network.calls[0], inputs=(network.calls[0].inputs[0],) * 2),))
-    assert liveness.problems(other, [c for c in verdict.configured if c.inputs[0].max == (7, 8)])
+    assert participation.problems(other, [c for c in verdict.configured if c.inputs[0].max == (7, 8)])
     fewer = [c for c in verdict.configured if c.inputs[0].max == (4, 8)]
-    assert [p.split(":")[0] for p in liveness.problems(network, fewer)] == [
+    assert [p.split(":")[0] for p in participation.problems(network, fewer)] == [
         f"plugin node {network.calls[0].node!r}, profile 'large'"
     ]
 
@@ -134,7 +134,7 @@ def test_refusals_are_in_nvidias_words(session: RtxSession, networks) -> None:  
 
 
 def test_libraries_that_nvidia_does_not_load(tmp_path: Path, manifest: Manifest, compile_library: Compile) -> None:
-    with pytest.raises(CheckFailed, match="cannot open shared object file"):
+    with pytest.raises(UsageError, match=r"There is no file .*missing\.so"):
         tensorrt_rtx.open(tmp_path / "missing.so", manifest)
     source = tmp_path / "empty.cpp"
     source.write_text('extern "C" int nothing() { return 0; }\n')

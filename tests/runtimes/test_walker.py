@@ -18,7 +18,7 @@ HEAD = '<ir_version: 8, opset_import: ["" : 17, "pluginkit" : 1]>\n'
 
 
 def no_plugin(node: str, inputs: Sequence[Array]) -> Sequence[Array]:
-    raise AssertionError(f"{node} is no plugin")
+    raise AssertionError(f"{node} is not a plugin")
 
 
 def both(model: onnx.ModelProto, feeds: dict[str, Array]) -> dict[str, Array]:
@@ -239,7 +239,7 @@ def test_plugin_nodes_go_to_the_function_by_name(domain: str) -> None:
     assert {node.domain for node in walker.nodes(moved.graph)} == {""}
     first, second = ([one.name for one in n.attribute] for n in walker.nodes(moved.graph) if n.op_type == "Plug")
     assert "plugin_namespace" not in first
-    assert "plugin_namespace" in second, "it is none of the parser's defaults"
+    assert "plugin_namespace" in second, "it is not one of the parser's defaults"
     assert "plugin_version" not in [*first, *second]
     calls = []
 

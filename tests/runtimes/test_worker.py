@@ -210,7 +210,7 @@ def test_open_that_fails_or_exits_leaves_nothing() -> None:
 
 
 def test_close_removes_the_files_and_can_be_repeated(worker: Worker) -> None:
-    folder = worker.breadcrumb.parent
+    folder = worker.call_file.parent
     assert folder.exists()
     worker.close()
     worker.close()

@@ -141,7 +141,7 @@ def _listed(inputs: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> dict[s
 
 
 def _fits(form: Format, inputs: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> bool:
-    """Whether an input can have a format, and no INT8 input that would get it has channels that are no number."""
+    """Whether an input can have a format, and each INT8 input that would get it has constant channels."""
     taking = [
         (set(kinds) & {kind.value for kind in form.types}, shape)
         for kinds, shape in inputs.values()

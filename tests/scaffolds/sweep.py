@@ -95,7 +95,7 @@ CONSTRAINTS = [
     _without(
         lambda row: (row["dims"], row["rank"], row["formats"]) == ("mixed", 3, "declared"), "dims", "rank", "formats"
     ),
-    # A sum of numbers is no number of channels.
+    # A sum of numbers is not a number of channels.
     _without(
         lambda row: (row["rank"], row["formats"]) == (3, "declared") and row["outputs"] in ("computed", "three"),
         *("rank", "formats", "outputs"),

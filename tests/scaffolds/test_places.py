@@ -93,7 +93,7 @@ FEATURES = {
         (("outputs", "by fields"),),
     ),
     "a workspace": Feature(
-        {"inputs": [X], "workspace": "4 * n * c"}, ("Scratch memory of a run: `4 * n * c` bytes.",),
+        {"inputs": [X], "workspace": "4 * n * c"}, ("Workspace: `4 * n * c` bytes.",),
         apart=sweep.WORKSPACE,
     ),
     "a scale for each channel": Feature(

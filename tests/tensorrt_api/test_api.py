@@ -21,10 +21,16 @@ pytestmark = pytest.mark.xdist_group("tensorrt_api")
 RUNTIMES = ROOT / "pluginkit" / "runtimes"
 SHARED = [
     RUNTIMES / f"{name}.py"
-    for name in ("nvidia/bindings", "nvidia/network_api", "rtx/child", "nvidia/engine_child", "nvidia/engine_contexts")
+    for name in (
+        "nvidia/bindings",
+        "nvidia/network_api",
+        "rtx/rtx_worker",
+        "nvidia/engine_worker",
+        "nvidia/engine_contexts",
+    )
 ]
 """What TensorRT-RTX runs too."""
-CHILD = [RUNTIMES / "tensorrt" / f"{name}.py" for name in ("child", "plugins")]
+CHILD = [RUNTIMES / "tensorrt" / f"{name}.py" for name in ("tensorrt_worker", "plugins")]
 ONLY_10 = RUNTIMES / "tensorrt" / "weak_types.py"
 NOT_NVIDIAS = re.compile(
     r"np\.|array|\bvalues?\b|feeds|batch|runner|kept|outputs|stream\.|key=lambda|self\._held|kind\.numpy"
@@ -77,12 +83,12 @@ def test_no_use_escapes_the_check_by_having_any_type(bindings10: Bindings) -> No
 
 
 BREAKS = {
-    "method": ("nvidia/engine_child", "builder.create_builder_config()", "builder.make_builder_config()"),
+    "method": ("nvidia/engine_worker", "builder.create_builder_config()", "builder.make_builder_config()"),
     "keyword": ("tensorrt/plugins", "shape_inputs=shape_inputs", "shapes=shape_inputs"),
     "missing argument": ("tensorrt/plugins", "shape_inputs=shape_inputs, ", ""),
     "argument's type": ("tensorrt/plugins", "plugin=two", "plugin=node"),
     "enum member": ("nvidia/network_api", "trt.TripLimit.COUNT", "trt.TripLimit.COUNTER"),
-    "module's name": ("nvidia/engine_child", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),
+    "module's name": ("nvidia/engine_worker", "trt.Runtime(self.log)", "trt.EngineRuntime(self.log)"),
     "property": ("nvidia/engine_contexts", "context.active_optimization_profile ==", "context.active_profile =="),
     "profile switch": ("nvidia/engine_contexts", "stream_handle=stream.ptr", "stream=stream.ptr"),
     "parser": ("nvidia/bindings", "error.node_operator()", "error.operator()"),
@@ -124,10 +130,10 @@ import tensorrt_bindings
 sys.modules["tensorrt"] = tensorrt_bindings
 os.environ["PLUGINKIT_BINDINGS"] = "tensorrt"
 from pluginkit.field_types import FieldType
-from pluginkit.runtimes.nvidia import bindings as nvidia, engine_child, engine_contexts, network_api
-from pluginkit.runtimes.tensorrt import child as tensorrt_child, plugins as tensorrt_plugins
+from pluginkit.runtimes.nvidia import bindings as nvidia, engine_worker, engine_contexts, network_api
+from pluginkit.runtimes.tensorrt import tensorrt_worker, plugins as tensorrt_plugins
 from pluginkit.runtimes.nvidia.bindings import trt
-from pluginkit.network.model import PluginCall
+from pluginkit.network.networks import PluginCall
 one_of_each = {kind.name: (kind, "text" if kind.is_text else (1, 2)) for kind in FieldType}
 fields = {"alpha": (FieldType.FLOAT32, 2.5), "steps": (FieldType.INT32, 3), **one_of_each}
 call = PluginCall("n", fields, (), (), (), (), ())
@@ -137,7 +143,7 @@ for field in tensorrt_plugins.collection(call, held):
 log = nvidia.Log()
 log.log(trt.ILogger.Severity.ERROR, "bad")
 print(log.refused("TensorRT", [])[1])
-print(engine_child.strongly_typed())
+print(engine_worker.strongly_typed())
 if trt.__version__.startswith("10."):
     from pluginkit.runtimes.tensorrt import weak_types as tensorrt_weak
     for kind in tensorrt_weak.CALIBRATORS.values():

@@ -12,7 +12,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Case, Network, PluginCall
+from pluginkit.network.networks import Array, Case, Network, PluginCall
 from pluginkit.testing.families import FAMILIES as ALL
 from pluginkit.testing.reference import Reference
 

@@ -1,4 +1,4 @@
-"""INT8 calibration: properties of the thresholds, and a person's own samples."""
+"""INT8 calibration: properties of the thresholds, and the user's own samples."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ with_nan[1, 2, 3, 4, 5] = np.nan
     ("x", "output"),
     [
         (samples()[:0], "'x' is empty: shape [0, 3, 5, 16, 16]"),
-        (np.full((2, 3, 5, 16, 16), 1.5, np.float32), "'x' is 1.5 everywhere, which says nothing of its range"),
+        (np.full((2, 3, 5, 16, 16), 1.5, np.float32), "'x' is 1.5 everywhere, which says nothing about its range"),
         (with_nan, "'x' has a value at index [1, 2, 3, 4, 5] that isn't finite"),
         (samples()[:, :, :, 0, 0], "expected 4 dimension(s) for one sample, or one more in front"),
         (samples(1, 9).transpose(1, 0, 2, 3, 4), "n = 9, c = 5, h = 16, w = 16 is outside of every profile"),

@@ -11,11 +11,11 @@ import pytest
 from onnx import numpy_helper
 
 from pluginkit.bench import values
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network, Tolerance
+from pluginkit.network.networks import Network, Tolerance
 from pluginkit.paths import include_dir
 from pluginkit.scaffold import signature
 from pluginkit.testing.comparison import compare
@@ -153,8 +153,8 @@ def test_what_a_list_of_scales_cannot_be(old: str, new: str, problem: str) -> No
     [
         ("x:int8,float32:n,c:scale=s", "s:float32[c]", "ioext", "knows one scale a tensor"),
         ("x:float32:n,c:scale=s", "s:float32[c]", "v3", "neither int8 nor float8 is one of its types"),
-        ("x:int8,float32:n,c:scale=t", "s:float32[c]", "v3", "no float32 field is called so"),
-        ("x:int8,float32:n,c:scale=s", "s:int32[c]", "v3", "no float32 field is called so"),
+        ("x:int8,float32:n,c:scale=t", "s:float32[c]", "v3", "no float32 field of that name"),
+        ("x:int8,float32:n,c:scale=s", "s:int32[c]", "v3", "no float32 field of that name"),
         ("x:int8,float32:n,c:scale=s", "s:float32[h]", "v3", "no dimension has that size"),
         ("x:int8,float32:c,c:scale=s", "s:float32[c]", "v3", "several dimensions have that size"),
         ("x:int8,float32:n,...,c:scale=s", "s:float32[c]", "v3", "has c elements, and a shape is of any rank"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pluginkit.network.model import Tolerance
+from pluginkit.network.networks import Tolerance
 from pluginkit.testing.comparison import compare, differing
 
 CLOSE = Tolerance("close", rtol=1e-3, atol=1e-2)

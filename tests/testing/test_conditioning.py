@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 from pluginkit.testing import precision
 from pluginkit.testing.comparison import compare
 from pluginkit.testing.families import FAMILIES, conditioning
@@ -114,13 +114,62 @@ def test_inputs_where_the_layer_is_not_defined_add_nothing() -> None:
 
 
 def test_networks_cases_have_it() -> None:
-    """In FP32, and where the manifest says no tolerance of its own."""
+    """Where the manifest says no tolerance of its own; at values in other ranges always."""
 
     def moved(signature: Manifest, kind: DType) -> bool:
         made = plan(signature, Reference(signature, plus), precisions=[kind], families=["plain", "cond-both"])
-        return any(case.tolerance.moved for case in made.cases)
+        return any(case.tolerance.moved for case in made.cases if not case.point.startswith("values-"))
 
     both = manifest('"float32", "float16"')
     assert moved(both, DType.FLOAT32)
-    assert not moved(both, DType.FLOAT16)
     assert not moved(manifest(more="[tolerances]\nfloat32 = { rtol = 1e-6, atol = 1e-6 }\n"), DType.FLOAT32)
+    declared = "[tolerances]\nfloat16 = { rtol = 0.01, atol = 0.01 }\n"
+    assert moved(both, DType.FLOAT16)
+    assert not moved(manifest('"float32", "float16"', declared), DType.FLOAT16)
+
+
+def product(a: Array, b: Array, c: Array) -> Array:
+    return (a + b) * c
+
+
+@pytest.mark.parametrize(
+    ("layer", "order"), [(plus, (0, 1, 2)), (plus, (1, 2, 0)), (plus, (2, 0, 1)), (product, (0, 1, 2))]
+)
+def test_a_plugin_may_compute_in_fp16(layer: Layer, order: tuple[int, int, int]) -> None:
+    """Each operation of the layer, rounded to FP16: at the usual points, and in other ranges."""
+    signature = manifest('"float16"')
+    made = plan(signature, Reference(signature, layer), precisions=[DType.FLOAT16], families=["plain"])
+    seen = set()
+    for case in made.cases:
+        if not all(np.isfinite(value).all() for value in case.feeds.values()):
+            continue
+        given = [case.feeds[name].astype(np.float16) for name in "abc"]
+        (name,) = case.expected
+        got = layer(*(given[i] for i in order)).astype(np.float32)
+        result = compare({name: got}, case.expected, case.tolerance)
+        assert result.ok, (case.id, result.message)
+        seen.add(case.point)
+        if case.point == "opt":
+            assert not compare({name: got + np.float32(0.25)}, case.expected, case.tolerance).ok
+    assert {"min", "opt", "values-constant"} <= seen
+
+
+def test_a_mean_that_adds_in_fp16_is_wrong() -> None:
+    """NumPy adds the FP16 terms of a mean in FP32."""
+    signature = manifest('"float16"')
+    setting = Setting(signature, DType.FLOAT16, {})
+    reference = Reference(signature, lambda a, b, c: a - a.mean() + 0 * b + 0 * c)
+    terms = np.full(40, 301, np.float16)
+    feeds = {"a": terms.astype(np.float32), "b": np.ones(40, np.float32), "c": np.ones(40, np.float32)}
+    usual = precision.tolerance(signature, DType.FLOAT16, {}, chain=1, ratios=[])
+    network = FAMILIES["plain"]
+    answer = network.oracle(Applier(setting, reference), feeds)
+    allowed = replace(usual, moved=conditioning.in_half(network, setting, reference, feeds, answer, usual))
+    exact = answer.outputs["y"]
+    mean = np.float16(terms.astype(np.float32).mean())
+    assert compare({"y": (terms - mean).astype(np.float32)}, {"y": exact}, allowed).ok
+    total = np.float16(0)
+    for term in terms:
+        total = np.float16(total + term)
+    off = (terms - np.float16(total / np.float16(40))).astype(np.float32)
+    assert not compare({"y": off}, {"y": exact}, allowed).ok

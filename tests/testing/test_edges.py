@@ -11,7 +11,7 @@ import pytest
 
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Case, Tolerance
+from pluginkit.network.networks import Array, Case, Tolerance
 from pluginkit.testing.comparison import compare
 from pluginkit.testing.edges import counts, is_edge, special_values
 from pluginkit.testing.plan import plan
@@ -121,7 +121,7 @@ def test_values_that_the_layer_is_defined_for_are_compared_with_the_reference() 
     assert list(cases) == [f"plain/{kind}/{name}" for kind in ("float32", "float16") for name in DEFINED]
     for case in cases.values():
         (x,), (y,) = case.feeds.values(), case.expected.values()
-        assert not case.doubt
+        assert not case.advisory
         assert not case.arbitrary
         assert (y[np.isnan(x)] == 7).all()
         assert (y[np.isinf(x)] == -x[np.isinf(x)]).all()

@@ -14,7 +14,7 @@ from rich.console import Console
 from pluginkit.cli import table
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.testing import plan as plans
 from pluginkit.testing.field_values import Varied, choose
 from pluginkit.testing.points import points
@@ -103,7 +103,12 @@ def test_the_table_of_all_cases_and_json_say_what_is_not_tested() -> None:
 
 @pytest.mark.parametrize(
     ("output", "values"),
-    [("choices = [0, 2, 5, 7]", [0, 5]), ("min = 1\nmax = 4", [4, 1]), ("min = 2", [4, 3]), ("choices = [2]", [])],
+    [
+        ("choices = [0, 2, 5, 7]", [0, 5, 7]),
+        ("min = 1\nmax = 4", [4, 1, 3]),
+        ("min = 2", [4, 3]),
+        ("choices = [2]", []),
+    ],
 )
 def test_declared_values_are_tried_whatever_they_are(output: str, values: list[int]) -> None:
     found = tried(f"{INT}\n{output}", times)
@@ -123,9 +128,9 @@ def test_a_declared_value_must_fit_the_reference() -> None:
         ("min = 3", "a default outside of min and max"),
         ("max = 1", "a default outside of min and max"),
         ("min = 4\nmax = 1", "a min above its max"),
-        ("choices = [1, 3]", "none of its choices"),
+        ("choices = [1, 3]", "not one of its choices"),
         ("choices = [1, 2]\nmin = 1", "choices, and min or max besides"),
-        ("choices = [2, 2.5]", "choices 2 is no whole number"),
+        ("choices = [2, 2.5]", "choices 2 is not a whole number"),
         ("min = true", "must be a number"),
     ],
 )
@@ -168,8 +173,32 @@ def test_a_plan_has_a_fields_shapes_where_it_differs() -> None:
     assert isinstance(varied, Network)
     (shown,) = onnx.load_from_string(varied.model).graph.output
     assert len(shown.type.tensor_type.shape.dim) == 1
-    (case,) = (one for one in plan.cases if one.network_id == varied.id)
+    (case,) = (one for one in plan.cases if one.network_id == varied.id and one.point == "opt")
     assert case.lost["y"].shape == (2, 1)
+
+
+def test_declared_ends_and_zero_are_tried() -> None:
+    found = tried(f"{FLOAT}\nmin = -1.0\nmax = 4.0", times)
+    assert {one.value for one in found.values} >= {-1.0, 0.0, 4.0}
+
+
+def test_each_two_declared_values_of_two_fields_are_tried_at_once() -> None:
+    lines = (
+        f'{INT}\nchoices = [1, 2, 3]\n[[fields]]\nname = "m"\ntype = "string"\ndefault = "a"\nchoices = ["a", "b", "c"]'
+    )
+    found = tried(lines, lambda x, *, k, m: x * k + ord(m)).values
+    several = [one for one in found if one.more]
+    assert {tuple(one.values.items()) for one in several} == {(("k", k), ("m", m)) for k in (1, 3) for m in ("b", "c")}
+    assert [one.variant for one in several] == ["fields-1", "fields-2", "fields-3", "fields-4"]
+
+
+def test_other_values_are_tried_where_all_sizes_differ() -> None:
+    text = TOML.format(field=f"{INT}\nchoices = [2, 5]").replace('["n"]', '["n", "m"]')
+    manifest = Manifest.parse(text.replace("symbols = {", "symbols = { m = [1, 4, 8],"))
+    plan = plans.plan(manifest, Reference(manifest, lambda x, *, k: x * k), families=["plain"], random=0)
+    shapes = {case.point: next(iter(case.feeds.values())).shape for case in plan.cases if "field-k" in case.id}
+    assert {"min", "opt", "max"} <= shapes.keys()
+    assert any(rows != columns for rows, columns in shapes.values())
 
 
 AXES = 'type = "int64"\nlength = [0, 3]\ndefault = [0, 1]'

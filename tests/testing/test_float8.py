@@ -15,13 +15,13 @@ from onnx.reference import ReferenceEvaluator
 
 from pluginkit import float8
 from pluginkit.bench import values
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.dtypes import DType
 from pluginkit.host import Finding
 from pluginkit.host.memory import guarded_tensors, surroundings
 from pluginkit.interpreter import walker
 from pluginkit.manifest import Close, Manifest
-from pluginkit.network.model import Case, Network, Tolerance
+from pluginkit.network.networks import Case, Network, Tolerance
 from pluginkit.network.plan import Plan
 from pluginkit.testing import rounding
 from pluginkit.testing.comparison import compare
@@ -75,7 +75,7 @@ def _case(made: Plan, network_id: str, point: str) -> Case:
 
 def test_types_of_arrays() -> None:
     assert all(DType.from_numpy(np.zeros(1, kind.numpy).dtype) is kind for kind in DType)
-    with pytest.raises(ValueError, match="uint8 is none of float32"):
+    with pytest.raises(ValueError, match="uint8 is not one of float32"):
         DType.from_numpy(np.dtype(np.uint8))
 
 
@@ -184,9 +184,9 @@ def test_a_cut_number_is_seen_where_the_exact_one_is_clear() -> None:
     tolerance = Tolerance("steps", steps=1, scales={"y": 1.0}, float8=frozenset({"y"}))
     want = {"y": quantize(exact, 1.0, DType.FLOAT8)}
     clearly = {"y": rounding.clear(exact, 1.0, DType.FLOAT8, off)}
-    assert rounding.judge({"y": want["y"].astype(np.float32)}, want, clearly, tolerance) == ""
+    assert rounding.evaluate({"y": want["y"].astype(np.float32)}, want, clearly, tolerance) == ""
     cut = {"y": np.array([1.0, *want["y"][1:]], np.float32)}
-    assert "is 1 steps at [0], expected 1.125" in rounding.judge(cut, want, clearly, tolerance)
+    assert "is 1 steps at [0], expected 1.125" in rounding.evaluate(cut, want, clearly, tolerance)
     beyond = {"y": rounding.saturated(exact, 1.0, DType.FLOAT8)}
     assert beyond["y"].tolist() == [False] * 6 + [True]
     short = np.array([*want["y"][:-1], 416.0], np.float32)
@@ -200,8 +200,8 @@ def test_a_nan_that_is_expected_is_not_a_wrong_step() -> None:
     tolerance = Tolerance("steps", steps=1, scales={"y": 1.0}, float8=frozenset({"y"}))
     clearly = {"y": rounding.clear(want["y"], 1.0, DType.FLOAT8)}
     assert clearly["y"].tolist() == [False, True]
-    assert rounding.judge(want, want, clearly, tolerance) == ""
-    assert "at [1]" in rounding.judge({"y": np.array([np.nan, 1.125])}, want, clearly, tolerance)
+    assert rounding.evaluate(want, want, clearly, tolerance) == ""
+    assert "at [1]" in rounding.evaluate({"y": np.array([np.nan, 1.125])}, want, clearly, tolerance)
 
 
 def test_in_a_chain_a_step_is_that_of_the_largest_value(made: Plan) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.evaluators.host import outside_profile
 from pluginkit.host import Finding
-from pluginkit.judges.host import outside_profile
-from pluginkit.network.model import Case
+from pluginkit.network.networks import Case
 from pluginkit.network.plan import Plan
 from pluginkit.process.findings import Defect
 from pluginkit.process.worker import WorkerTimeout
@@ -66,7 +66,7 @@ def test_what_is_outside_of_a_profile_must_be_refused_for_that(
         if refusal is not None:
             raise CheckFailed(refusal)
 
-    verdict = outside_profile.judge(SimpleNamespace(run=run), case)  # type: ignore[arg-type]
+    verdict = outside_profile.evaluate(SimpleNamespace(run=run), case)  # type: ignore[arg-type]
     assert verdict.outcome is outcome
     assert text in verdict.message
 
@@ -81,7 +81,7 @@ def test_shapes_are_held_at_the_ends_of_a_profile_and_between(made: Plan, wrong_
         return tuple(size + (here == wrong_at) for size in inputs[0])
 
     program = SimpleNamespace(at=at, method="getOutputDimensions", sizes=(), data_dependent=())
-    built = SimpleNamespace(shapes=[program], input_dims=())
+    built = SimpleNamespace(shapes=[program], input_dims=(), v3=None)
     with pytest.raises(Finding, match=r"the manifest says"):
         expected_shapes.check(LEAKY, made.usual[0].calls[0], built)  # type: ignore[arg-type]
 

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from pluginkit.build import PLAIN
+from pluginkit.demands import DemandWarning
 from pluginkit.dtypes import DType
-from pluginkit.judges.host import cases, kept_state
-from pluginkit.judges.host.cases import Hosted, Hosting, _doubted
-from pluginkit.judges.host.schedules import Schedule
+from pluginkit.evaluators.host import cases, kept_state
+from pluginkit.evaluators.host.cases import Hosted, Hosting, _with_warning
+from pluginkit.evaluators.host.schedules import Schedule
+from pluginkit.layouts import TargetName
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
-from pluginkit.network.model import Array, Case
+from pluginkit.network.networks import Array, Case
 from pluginkit.network.plan import Plan
 from pluginkit.process.findings import Defect
 from pluginkit.run import messages
@@ -40,13 +42,13 @@ class Session:
         self.answer = answer
         self.asked: tuple[Asked, ...] = ()
         self.processes = 1
-        self.left: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        self.left: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] = ((), (), ())
         self.lives: list[str] = []
 
     def typical(self, network: AnyNetwork) -> bool:
         return network.id == "plain/int8"
 
-    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         self.lives.append(case.id)
         return self.left
 
@@ -63,7 +65,8 @@ class Session:
     def ways(self, case: Case) -> tuple[str, ...]:
         return ("",)
 
-    def run(self, case: Case, **asked: Any) -> Ran:
+    def run(self, case: Case, *, initialize_clones: bool = False, **asked: Any) -> Ran:
+        del initialize_clones  # these plugins keep nothing
         before, self.asked = self.asked, (*self.asked, Asked(case, **asked))
         given = (case, before) if self.answer.__code__.co_argcount == 4 else (case,)
         outputs: dict[str, Array] = {
@@ -110,16 +113,39 @@ def test_leaks_are_asked_of_one_case_and_initialize_must_not_leave_any(made: Pla
         session = Session(lambda case, name, want: want)
         hosted = Hosted(Path("lib.so"), PLAIN, LEAKY, Path(), 60.0, (Schedule(),), strict=strict)
         one = Hosting(hosted, session)  # type: ignore[arg-type]
-        session.left = (), ("src/a.cpp:3: stream",)
+        session.left = (), ("src/a.cpp:9: memory",), ("src/a.cpp:3: stream",)
         found = [one.case(made.network(each), each) for each in made.cases]
         assert session.lives == [case.id]
         warned = [each for each in found if each.warnings]
-        assert [(each.id, each.warnings[0].text) for each in warned] == [(case.id, "[L7] destroy: src/a.cpp:3: stream")]
+        of_clone = "of a clone, which TensorRT never terminates, leaves what terminate gives back: src/a.cpp:9: memory"
+        assert [(each.id, *(one.text for one in each.warnings)) for each in warned] == [
+            (case.id, f"[L7] destroy: {of_clone}", "[L7] destroy: src/a.cpp:3: stream")
+        ]
         assert warned[0].outcome is (Outcome.FAILED if strict else Outcome.PASSED)
-        session.left = ("src/a.cpp:5: event",), ()
+        session.left = ("src/a.cpp:5: event",), (), ()
         failed = one.case(made.network(case), case)
         assert failed.outcome is Outcome.FAILED
         assert "does not give back what initialize took: src/a.cpp:5: event" in failed.message
+
+
+@pytest.mark.parametrize(
+    ("targets", "rule", "outcome"),
+    [
+        (("8.5", "10"), "E19", Outcome.FAILED),
+        (("8.5", "10"), "E18", Outcome.PASSED),
+        (("10", "11", "rtx"), "E19", Outcome.PASSED),
+    ],
+)
+def test_a_branch_that_is_not_taken_counts_for_8_5_alone(
+    made: Plan, targets: tuple[TargetName, ...], rule: str, outcome: Outcome
+) -> None:
+    (case,) = [case for case in made.cases if case.id == "plain/int8/opt"]
+    session = Session(lambda case, name, want: want)
+    hosted = Hosted(Path("lib.so"), PLAIN, LEAKY.for_targets(targets), Path(), 60.0, (Schedule(),))
+    one = Hosting(hosted, session)  # type: ignore[arg-type]
+    warning = DemandWarning(rule, "enqueue", "an index is out of range")
+    found = one._warned(one.case(made.network(case), case), (warning,), Outcome.PASSED)
+    assert (found.outcome, found.warnings) == (outcome, (warning,))
 
 
 def test_a_likely_cause_of_wrong_int8_is_said(made: Plan) -> None:
@@ -192,7 +218,7 @@ def test_what_target_cpu_cannot_do_says_nothing_of_special_values() -> None:
     right = result_of(whole, lambda case, name, want: want, case.id)
     for kind, warned in (("not-supported", False), ("address", True)):
         failed = replace(right, outcome=Outcome.FAILED, defects=(Defect(kind, "cublasSgetrfBatched"),))
-        assert bool(_doubted(case, failed).warnings) is warned
+        assert bool(_with_warning(case, failed).warnings) is warned
 
 
 RANKED = """\
@@ -241,8 +267,8 @@ def test_equal_items_may_come_in_another_order_and_that_is_a_warning(moved: str,
     found = Hosting(hosted, session).case(ranked.network(case), case)  # type: ignore[arg-type]
     assert found.outcome is outcome, found.message
     if moved == "place":
-        (doubt,) = found.warnings
-        assert doubt.text == (
+        (warning,) = found.warnings
+        assert warning.text == (
             "[E18] enqueue: with blocks and threads in reverse order: "
             "'place' has items in another order that are equal in 'score'"
         )
@@ -293,11 +319,11 @@ def test_what_cannot_be_repeated_is_not_explained(made: Plan) -> None:
 def test_a_plugin_that_is_simply_wrong_costs_a_few_processes_and_no_word(made: Plan) -> None:
     found, processes = all_of(made, lambda case, name, want: want + 50)
     assert len(found) > kept_state.TRIES + 1
-    doubted = [case for case in found if "field" in case.network]
-    assert all(case.outcome is Outcome.FAILED for case in found if case not in doubted)
+    warned = [case for case in found if "field" in case.network]
+    assert all(case.outcome is Outcome.FAILED for case in found if case not in warned)
     # The manifest doesn't declare these fields' values.
-    assert [case.outcome for case in doubted] == [Outcome.PASSED] * 3
-    assert all(case.warnings[0].rule == "F6" for case in doubted)
+    assert {case.outcome for case in warned} == {Outcome.PASSED}
+    assert all(case.warnings[0].rule == "F6" for case in warned)
     assert not any("alone" in case.message for case in found)
     assert processes == 1 + kept_state.TRIES
 

@@ -14,14 +14,14 @@ import pytest
 
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.errors import CheckFailed, ToolMissing
-from pluginkit.judges.protocol import RunWork
-from pluginkit.judges.rtx import engine_judge
-from pluginkit.judges.rtx import engines as in_rtx
-from pluginkit.judges.rtx.engines import RtxRuns
+from pluginkit.evaluators.protocol import RunWork
+from pluginkit.evaluators.rtx import engine_evaluator
+from pluginkit.evaluators.rtx import engines as in_rtx
+from pluginkit.evaluators.rtx.engines import RtxRuns
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common, Sessions
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run import libraries
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.executors import LocalExecutor
@@ -37,7 +37,7 @@ from pluginkit.testing.plan import plan
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.report import Outcome, Verdict
 
-NAME = engine_judge.JUDGE.NAME
+NAME = engine_evaluator.EVALUATOR.NAME
 FRESH, SAME = "in another process", "in the process that built the engine"
 
 
@@ -94,8 +94,8 @@ def test_every_case_runs_in_both_processes(plain: Plan) -> None:
     assert {verdict.outcome for verdict in verdicts} == {Outcome.PASSED}
     # Variants are the host's: who builds an engine chooses formats itself.
     usual = {network.id for network in plain.usual}
-    # So are doubts: what no document asks of a plugin.
-    run = [case for case in plain.cases if case.network_id in usual and not case.doubt]
+    # So are warnings: what no document asks of a plugin.
+    run = [case for case in plain.cases if case.network_id in usual and not case.advisory]
     assert stand.asked == [(case.id, where) for case in run for where in (SAME, FRESH)]
 
 
@@ -117,13 +117,13 @@ def status_of(
             raise library
         return [SimpleNamespace(library=library)]
 
-    monkeypatch.setattr(engine_judge, "find_driver", lambda: driver)
-    monkeypatch.setattr(engine_judge.rtx, "probe", lambda: Availability(True, "1.7"))
+    monkeypatch.setattr(engine_evaluator, "find_driver", lambda: driver)
+    monkeypatch.setattr(engine_evaluator.rtx, "probe", lambda: Availability(True, "1.7"))
     monkeypatch.setattr(libraries, "build", build)
-    monkeypatch.setattr(in_rtx, "judge", lambda *_: [Verdict("plain/float32", NAME, Outcome.FAILED, "wrong")])
+    monkeypatch.setattr(in_rtx, "evaluate", lambda *_: [Verdict("plain/float32", NAME, Outcome.FAILED, "wrong")])
     work = RunWork(manifest, Path(), plain, plain)
     place = LocalWorkplace(Sessions(Common()), lambda _: Path("lib.so"), partial(gpu_library, Options()))
-    (part,) = [part for part in parts(work) if part.judge.NAME == NAME]
+    (part,) = [part for part in parts(work) if part.evaluator.NAME == NAME]
     found = {item: execute(item, work, place) for item in part.items}
     report = assemble(work, [part], found, Path(__file__), "", LocalExecutor(Options()))
     return f"{report.runtimes[NAME]}; {len(report.verdicts)} verdicts"

@@ -14,15 +14,16 @@ from typing_extensions import Self
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed, ToolMissing
+from pluginkit.evaluators.protocol import RunWork
+from pluginkit.evaluators.tensorrt import version8, weak_types
+from pluginkit.evaluators.tensorrt.cases import TensorrtRuns, evaluate
+from pluginkit.evaluators.tensorrt.evaluator import EVALUATOR
 from pluginkit.interpreter import walker
-from pluginkit.judges.protocol import RunWork
-from pluginkit.judges.tensorrt import weak_types
-from pluginkit.judges.tensorrt.cases import TensorrtRuns, judge
-from pluginkit.judges.tensorrt.judge import JUDGE
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network, Tolerance
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common, Sessions
+from pluginkit.process.worker import WorkerCrashed
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run import libraries
 from pluginkit.run.execution import LocalWorkplace, execute
 from pluginkit.run.items import parts
@@ -93,6 +94,8 @@ class Stand:
     version: str = "8.5.3.1"
     ranges: dict[str, float] = field(default_factory=dict)
     ranged: dict[str, Any] = field(default_factory=dict)
+    copies: str = ""
+    """What an engine with the plugin that copies does: `right`, `wrong` or `crash`; empty: it isn't built."""
 
     @property
     def is_8(self) -> bool:
@@ -118,8 +121,13 @@ class Stand:
     def build_shapes(self, network: Network) -> BuildVerdict:
         return self.build(network, "shapes")
 
-    def run(self, network: Network, case: Case, *, switch: bool = False) -> Ran:
-        self.asked.append(("switch" if switch else "run", case.id))
+    def run(self, network: Network, case: Case, *, fresh: bool = True, switch: bool = False) -> Ran:
+        self.asked.append(("switch" if switch else "run" if fresh else "copied", case.id))
+        if self.copies == "crash" and not fresh:
+            raise WorkerCrashed("SIGSEGV", "", False, "")
+        if not fresh:
+            more = 1000 if self.copies == "wrong" else 0
+            return Ran({name: np.float32(want + more) for name, want in case.expected.items()}, -1)
         if self.wrong == ("switch" if switch else "run") or self.wrong == case.id:
             return Ran({name: np.float32(want + 1000) for name, want in case.expected.items()}, -1)
         if self.wrong == "refuse":
@@ -156,7 +164,7 @@ class Stand:
     def build_control(self, network: Network) -> BuildVerdict:
         kinds = [node.op_type for node in walker.nodes(onnx.load_from_string(network.model).graph)]
         self.asked.append(("control", network.id, *(kind for kind in kinds if kind in ("Copying", "Twice"))))
-        if self.wrong == "plugin alone":
+        if self.wrong == "plugin alone" or self.copies:
             return BuildVerdict("built", "built")
         return BuildVerdict("refused", MYELIN)
 
@@ -266,7 +274,7 @@ def test_8_tells_the_types_that_the_plugin_ran_in(whole: Plan) -> None:
     [
         (MYELIN, "", Outcome.SKIPPED),
         (MYELIN, "plugin alone", Outcome.FAILED),
-        # What is no answer of NVIDIA's is asked of no control.
+        # What is not an answer of NVIDIA's is asked of no control.
         ("TensorRT: KeyError: 'int64'", "", Outcome.FAILED),
     ],
 )
@@ -284,6 +292,66 @@ def test_a_refusal_is_8s_own_where_its_own_plugin_is_refused(
     assert (verdict.how == "refused whatever the operator") == (outcome is Outcome.SKIPPED)
 
 
+@pytest.mark.parametrize(
+    ("copies", "outcome", "text"),
+    [
+        ("wrong", Outcome.SKIPPED, "computes wrong values in this network, whatever the plugin"),
+        ("right", Outcome.FAILED, "with a plugin that only copies, and computes the right values"),
+        ("crash", Outcome.FAILED, "With a plugin that only copies TensorRT ends its own process by such a network:"),
+    ],
+)
+def test_wrong_values_are_8s_own_where_those_of_its_own_plugin_are_wrong(
+    copies: str, outcome: Outcome, text: str, whole: Plan
+) -> None:
+    verdict = verdicts_of(stand := Stand(8, "run", copies=copies), whole)["plain/float32"]
+    assert verdict.outcome is outcome
+    assert text in verdict.message
+    assert (verdict.how == "wrong whatever the operator") == (outcome is Outcome.SKIPPED)
+    assert any(asked[0] == "copied" for asked in stand.asked)
+
+
+def test_a_crash_is_8s_own_where_its_own_plugin_crashes(whole: Plan) -> None:
+    class Crashes(Stand):
+        def build(self, network: Network, how: str = "") -> BuildVerdict:
+            return BuildVerdict("crashed", "TensorRT: SIGSEGV") if not how else super().build(network, how)
+
+        def build_control(self, network: Network) -> BuildVerdict:
+            return BuildVerdict("crashed" if self.copies == "crash" else "built", "TensorRT: SIGSEGV")
+
+    verdict = verdicts_of(Crashes(8, copies="crash"), whole)["plain/float32"]
+    assert verdict.outcome is Outcome.SKIPPED
+    assert "ends its own process by this network, whatever the plugin" in verdict.message
+    verdict = verdicts_of(Crashes(8, copies="right"), whole)["plain/float32"]
+    assert verdict.outcome is Outcome.CRASHED
+
+
+def test_8_may_be_a_step_off_and_may_not_tell_types(whole: Plan) -> None:
+    class Beside(Stand):
+        steps = 0
+
+        def run(self, network: Network, case: Case, *, fresh: bool = True, switch: bool = False) -> Ran:
+            ran = super().run(network, case, fresh=fresh, switch=switch)
+            for name, scale in case.tolerance.scales.items() if fresh else ():
+                ran.outputs[name] = np.float32(ran.outputs[name] + self.steps * np.float32(scale))
+            return ran
+
+        def run_in(self, network: Network, case: Case) -> dict[str, list[str]]:
+            return {call.node: ["Unknown format"] * 2 for call in network.calls}
+
+    most = max(1, *(case.tolerance.steps for case in whole.cases))
+    for steps, outcome in ((most, Outcome.PASSED), (most + 1, Outcome.FAILED)):
+        stand = Beside(8, copies="right")
+        stand.steps = steps
+        assert verdicts_of(stand, whole)["plain/int8"].outcome is outcome
+
+
+def test_8_may_round_to_fp16_where_that_is_allowed(whole: Plan) -> None:
+    exact = replace(whole.cases[0], tolerance=Tolerance("close"))
+    full, half, _ = whole.networks
+    assert version8.as_8_rounds(full, exact).tolerance.rtol == 0
+    assert version8.as_8_rounds(half, exact).tolerance.rtol == 2**-10
+
+
 def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
     assert list(weak_types.networks(replace(whole, networks=whole.networks[1:]))) == []
 
@@ -291,7 +359,7 @@ def test_no_weak_network_without_both_precisions(whole: Plan) -> None:
 def status_of(options: Options, whole: Plan) -> str:
     """A run's status of TensorRT's part, where nothing else takes part."""
     work = RunWork(Manifest.parse(TOML), Path(), whole, whole, sanitize=options.sanitize)
-    (part,) = [part for part in parts(work) if part.judge.NAME == tensorrt.NAME]
+    (part,) = [part for part in parts(work) if part.evaluator.NAME == tensorrt.NAME]
     found = {item: execute(item, work, place(options)) for item in part.items}
     (absent,) = {one.absent for one in found.values()} or {part.absent}
     return f"took no part: {absent}"
@@ -329,16 +397,21 @@ def test_a_summary_says_what_is_switched_off(monkeypatch: pytest.MonkeyPatch, wh
     Opened.WHO = "TensorRT"  # type: ignore[attr-defined]
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(True, "8.5.3.1"))
     monkeypatch.setattr(tensorrt, "open", lambda *_, **__: Opened(8))
-    work = RunWork(Manifest.parse(TOML), Path(), whole, whole)
-    items = JUDGE.items(work)
+    bfloat16 = replace(whole.networks[0], id="plain/bfloat16", calls=tuple(
+        replace(call, types=(DType.BFLOAT16,)) for call in whole.networks[0].calls
+    ))  # fmt: skip
+    more = replace(whole, networks=(bfloat16, *whole.networks))
+    work = RunWork(Manifest.parse(TOML), Path(), more, more)
+    items = EVALUATOR.items(work)
     monkeypatch.setattr(LocalWorkplace, "gpu_library", lambda self: Path("lib.so"))
-    answers = [JUDGE.execute(item, work, place(Options()), None) for item in items]
+    answers = [EVALUATOR.execute(item, work, place(Options()), None) for item in items]
     assert len(answers) > 1
     assert sorted(one.network for answer in answers for one in answer.results) == sorted(
         one.network for one in verdicts_of(Stand(8), whole).values()
     )
     off = "without CUDNN, whose libraries are not here or only stand-ins: their tactics are off"
-    assert JUDGE.summary(work, answers) == f"8.5.3.1, on the GPU; {off}"
+    lacks = "networks with bfloat16 are not asked: TensorRT 8 hasn't got these types"
+    assert EVALUATOR.summary(work, answers) == f"8.5.3.1, on the GPU; {off}; {lacks}"
 
 
 def test_the_parts_are_all_networks_once(monkeypatch: pytest.MonkeyPatch, whole: Plan) -> None:
@@ -355,7 +428,7 @@ def test_the_parts_are_all_networks_once(monkeypatch: pytest.MonkeyPatch, whole:
     answers = [
         verdict.network
         for number in range(2)
-        for verdict in judge(Path("lib.so"), cast("Manifest", None), 1.0, more, lambda *_: None, part=(number, 2))
+        for verdict in evaluate(Path("lib.so"), cast("Manifest", None), 1.0, more, lambda *_: None, part=(number, 2))
     ]
     assert sorted(answers) == sorted(network.id for network in more.networks)
     parts = [TensorrtRuns(cast("TensorrtSession", Stand(8)), more, (number, 2)).all() for number in range(2)]
@@ -374,6 +447,6 @@ def test_a_library_that_does_not_load_is_every_networks_answer(monkeypatch: pyte
         raise CheckFailed("TensorRT's registry doesn't load it")
 
     monkeypatch.setattr(tensorrt, "open", refused)
-    verdicts = judge(Path("lib.so"), cast("Manifest", None), 1.0, whole, lambda *_: None)
+    verdicts = evaluate(Path("lib.so"), cast("Manifest", None), 1.0, whole, lambda *_: None)
     assert [verdict.network for verdict in verdicts] == [network.id for network in whole.networks]
     assert {verdict.message for verdict in verdicts} == {"TensorRT's registry doesn't load it"}

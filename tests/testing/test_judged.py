@@ -11,10 +11,10 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
+from pluginkit.evaluators.rtx import build as judged
 from pluginkit.formats import Format
-from pluginkit.judges.rtx import build as judged
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.runtimes import BuildVerdict
 from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing.plan import plan

@@ -12,7 +12,7 @@ import pytest
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.judges.host import large as judging
+from pluginkit.evaluators.host import large as judging
 from pluginkit.manifest import Manifest
 from pluginkit.network.large import TOOK_TOO_MUCH, LargeCase, LargeRun
 from pluginkit.process.findings import Defect
@@ -92,7 +92,7 @@ def test_int8_has_values_in_steps_of_the_scales_that_each_test_has() -> None:
 
 
 def test_static_shapes_are_built_for_that_size() -> None:
-    plugin = LEAKY.plugin.model_copy(update={"base": "ioext"})
+    plugin = LEAKY.plugin.model_copy(update={"interfaces": ("ioext",)})
     found = make(LEAKY.model_copy(update={"plugin": plugin}), leaky)
     assert isinstance(found, LargeCase)
     (call,) = found.network.calls
@@ -103,7 +103,7 @@ def test_static_shapes_are_built_for_that_size() -> None:
 
 def test_an_output_may_have_an_inputs_memory() -> None:
     (y,) = LEAKY.outputs
-    plugin = LEAKY.plugin.model_copy(update={"base": "v3"})
+    plugin = LEAKY.plugin.model_copy(update={"interfaces": ("v3",)})
     outputs = (y.model_copy(update={"alias": "x"}),)
     assert isinstance(make(LEAKY.model_copy(update={"plugin": plugin, "outputs": outputs}), leaky), LargeCase)
 
@@ -112,7 +112,7 @@ def test_shape_inputs_keep_their_values() -> None:
     sizes = LEAKY.inputs[0].model_copy(
         update={"name": "sizes", "values": ("h", "w"), "shape": ("2",), "types": (DType.INT64,), "scale": None}
     )
-    plugin = LEAKY.plugin.model_copy(update={"base": "v3"})
+    plugin = LEAKY.plugin.model_copy(update={"interfaces": ("v3",)})
     manifest = LEAKY.model_copy(update={"plugin": plugin, "inputs": (*LEAKY.inputs, sizes)})
     found = make(manifest, leaky)
     assert isinstance(found, LargeCase)
@@ -171,7 +171,7 @@ def test_a_profile_without_elements_at_opt(ends: str, text: str) -> None:
 def test_how_it_is_judged(
     case: LargeCase, target: Target, change: float, unwritten: int, outcome: Outcome, text: str
 ) -> None:
-    found, message = judging.judge(case, answered(case, change, unwritten=unwritten), target)
+    found, message = judging.evaluate(case, answered(case, change, unwritten=unwritten), target)
     assert found is outcome
     assert text in message
     assert (judging.WIDER in message) is (outcome is Outcome.FAILED)
@@ -179,24 +179,30 @@ def test_how_it_is_judged(
 
 def test_what_is_written_elsewhere_is_not_missed(case: LargeCase) -> None:
     """Blocks may have other elements than those at the ends."""
-    found, message = judging.judge(case, answered(case, unwritten=3, elsewhere=True), "cpu")
+    found, message = judging.evaluate(case, answered(case, unwritten=3, elsewhere=True), "cpu")
     assert (found, message.partition(":")[0]) == (Outcome.SKIPPED, "not tested")
 
 
 class Session:
-    """Answers, or fails, as told; of a control it answers what is right, off by `control`, and finds `beside`."""
+    """Answers, or fails, as told; of a control by few blocks it answers what is right, off by `control`, and finds
+    `beside`; by all blocks it is off by `whole`."""
 
     def __init__(
-        self, answer: LargeRun | Exception, *found: Defect, control: float = 0.0, beside: tuple[Defect, ...] = ()
+        self,
+        answer: LargeRun | Exception,
+        *found: Defect,
+        control: float = 0.0,
+        beside: tuple[Defect, ...] = (),
+        whole: float = 0.0,
     ) -> None:
         self.answer, self.found, self.limits = answer, found, {}
-        self.control, self.beside = control, beside
+        self.control, self.beside, self.whole = control, beside, whole
 
     def large(self, case: LargeCase, **limits: float) -> LargeRun:
         self.limits = limits
         if case.control is None:
-            self.found = self.beside
-            return answered(case, self.control)
+            self.found = () if case.whole else self.beside
+            return answered(case, self.whole if case.whole else self.control)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -211,15 +217,15 @@ def test_where_there_is_not_so_much_memory_nothing_is_judged(case: LargeCase) ->
     none = replace(LargeRun(), problem=f"{2**33} bytes for a tensor")
     reason = "not tested, there is not so much memory: 8589934592 bytes for a tensor"
     assert judging.run(Session(none), case, "gpu") == (Outcome.SKIPPED, reason)  # type: ignore[arg-type]
-    assert judging.doubts(Session(none), case) == ((), reason)  # type: ignore[arg-type]
+    assert judging.warnings(Session(none), replace(case, wider=())) == ((), reason)  # type: ignore[arg-type]
 
 
-OUTSIDE = Defect("invalid-address", "the thread touches 0x10, which is no memory of the process.")
+OUTSIDE = Defect("invalid-address", "the thread touches 0x10, which is not memory of the process.")
 CONFIGURATION = Defect("launch-config", "a grid of (1, 4194306, 1) blocks; at most (2147483647, 65535, 65535)")
 
 
 @pytest.mark.parametrize(
-    ("answer", "found", "doubted", "text"),
+    ("answer", "found", "warned", "text"),
     [
         (None, (), False, ""),
         (CheckFailed("enqueue answered 1"), (), False, "not tested: enqueue answered 1"),
@@ -238,19 +244,19 @@ CONFIGURATION = Defect("launch-config", "a grid of (1, 4194306, 1) blocks; at mo
     ],
 )
 def test_what_each_test_makes_of_it(
-    case: LargeCase, answer: Exception | None, found: tuple[Defect, ...], doubted: bool, text: str
+    case: LargeCase, answer: Exception | None, found: tuple[Defect, ...], warned: bool, text: str
 ) -> None:
     """A plugin may refuse such sizes, and the machine may be too small: neither is a warning."""
     session = Session(answer or answered(case), *found)
-    doubts, untried = judging.doubts(session, case)  # type: ignore[arg-type]
+    warnings, untried = judging.warnings(session, replace(case, wider=()))  # type: ignore[arg-type]
     assert session.limits == {"cpu_seconds": 5.0, "most_touched": 512 << 20}
-    assert [one.rule for one in doubts] == ["E17"] * doubted
-    assert text in (doubts[0].text if doubts else untried)
-    assert bool(untried) is (bool(text) and not doubted)
+    assert [one.rule for one in warnings] == ["E17"] * warned
+    assert text in (warnings[0].text if warnings else untried)
+    assert bool(untried) is (bool(text) and not warned)
 
 
 @pytest.mark.parametrize(
-    ("found", "control", "beside", "doubted"),
+    ("found", "control", "beside", "warned"),
     [
         ((), 0.0, (), True),
         ((), 1.0, (), False),
@@ -260,13 +266,60 @@ def test_what_each_test_makes_of_it(
     ],
 )
 def test_what_fails_with_few_elements_too_is_not_the_sizes_doing(
-    case: LargeCase, found: tuple[Defect, ...], control: float, beside: tuple[Defect, ...], doubted: bool
+    case: LargeCase, found: tuple[Defect, ...], control: float, beside: tuple[Defect, ...], warned: bool
 ) -> None:
     """A block may need what one has written that is not run."""
     session = Session(answered(case, 1.0), *found, control=control, beside=beside)
-    doubts, untried = judging.doubts(session, case)  # type: ignore[arg-type]
-    assert bool(doubts) is doubted
-    assert untried.startswith("not tested: run by few blocks, it fails with 167") is not doubted
+    warnings, untried = judging.warnings(session, replace(case, wider=()))  # type: ignore[arg-type]
+    assert bool(warnings) is warned
+    assert untried.startswith("not tested: run by few blocks, it fails with 167") is not warned
+
+
+def test_what_fails_by_few_blocks_and_by_all_of_them_is_the_sizes_doing(case: LargeCase) -> None:
+    session = Session(answered(case, 1.0), control=1.0, whole=1.0)
+    (warning,), untried = judging.warnings(session, replace(case, wider=()))  # type: ignore[arg-type]
+    assert (warning.rule, untried) == ("E17", "")
+
+
+class Wider:
+    """Answers each case that is run with all blocks: what is right, or off and unwritten as told."""
+
+    def __init__(self, *, change: float = 0.0, unwritten: int = 0, seconds: float = 0.01) -> None:
+        self.told = {"change": change, "unwritten": unwritten}
+        self.seconds, self.asked = seconds, []  # type: ignore[var-annotated]
+
+    def large(self, case: LargeCase, **limits: float) -> LargeRun:
+        if not case.whole:
+            return answered(case)
+        self.asked.append(case.symbols["n"])
+        return replace(answered(case, **self.told), seconds=self.seconds)  # type: ignore[arg-type]
+
+    def findings(self) -> tuple[Defect, ...]:
+        return ()
+
+    took_too_much = staticmethod(HostSession.took_too_much)
+
+
+def test_sizes_beyond_the_profile_are_where_indices_and_grids_end(case: LargeCase) -> None:
+    assert [one.whole for one in case.wider] == [True] * len(case.wider)
+    assert 2**16 < case.wider[0].symbols["n"] < 2**16 + 20
+    assert all(one.elements < 2**26 for one in case.wider)
+
+
+@pytest.mark.parametrize("told", [{"change": 1.0}, {"unwritten": 1}])
+def test_what_is_wrong_or_unwritten_beyond_the_profile_is_warned(case: LargeCase, told: dict[str, float]) -> None:
+    (warning,), untried = judging.warnings(Wider(**told), case)  # type: ignore[arg-type]
+    assert (warning.rule, untried) == ("E17", "")
+    assert "beyond the profile" in warning.text
+
+
+def test_what_is_right_there_is_not_a_warning_and_what_takes_long_is_said(case: LargeCase) -> None:
+    session = Wider()
+    assert judging.warnings(session, case) == ((), "")  # type: ignore[arg-type]
+    assert session.asked == [one.symbols["n"] for one in case.wider]
+    two = replace(case, wider=(case.wider[0], case.wider[0]))
+    warnings, untried = judging.warnings(Wider(seconds=10.0), two)  # type: ignore[arg-type]
+    assert warnings == () and "it would take more than 1.5 s" in untried
 
 
 def test_a_control_has_the_same_pieces_of_so_few_elements_that_32_bits_reach_them(case: LargeCase) -> None:

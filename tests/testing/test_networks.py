@@ -23,7 +23,7 @@ from pluginkit.interpreter import scan as scan_
 from pluginkit.interpreter.api_structure import reads
 from pluginkit.manifest import Manifest
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network
 from pluginkit.network.plan import Plan
 from pluginkit.testing import families as networks
 from pluginkit.testing.comparison import compare

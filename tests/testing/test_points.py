@@ -29,7 +29,7 @@ def same(one: object, other: object) -> bool:
 @given(st.integers(0, 2**31), st.lists(st.integers(0, 6), min_size=12, max_size=12))
 def test_points_lie_in_their_profile(seed: int, numbers: list[int]) -> None:
     ends = [tuple(sorted(numbers[3 * i : 3 * i + 3])) for i in range(4)]
-    dump = LEAKY.model_dump()
+    dump = LEAKY.model_dump(by_alias=True)
     dump["profiles"] = [{"name": "p", "symbols": dict(zip("nchw", ends, strict=True))}]
     manifest = Manifest.model_validate(dump)
     found = points(manifest, seed, random=2)
@@ -160,7 +160,7 @@ def test_files_that_are_no_npz(tmp_path: Path, content: bytes | None) -> None:
 
 def test_a_single_npy_is_no_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(3))
-    with pytest.raises(UsageError, match=r"x.npy cannot be read as \.npz: it is no archive of named arrays"):
+    with pytest.raises(UsageError, match=r"x.npy cannot be read as \.npz: it is not an archive of named arrays"):
         read_data(LEAKY, tmp_path / "x.npy")
 
 
@@ -185,7 +185,7 @@ def test_selection() -> None:
         plan(LEAKY, example.reference, families=[])
     with pytest.raises(NothingSelected, match="No precision is selected; on offer: float32, float16, int8"):
         plan(LEAKY, example.reference, precisions=[])
-    dump = LEAKY.model_dump()
+    dump = LEAKY.model_dump(by_alias=True)
     dump["inputs"][0]["types"] = dump["outputs"][0]["types"] = ["float32"]
     single = Manifest.model_validate(dump)
     with pytest.raises(NothingSelected, match="No input of Leaky is int8; on offer: float32"):

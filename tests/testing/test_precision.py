@@ -88,7 +88,10 @@ def test_tolerances_come_from_the_manifest_or_the_type() -> None:
     assert precision.tolerance(BAR, DType.INT8, {"copy": 0.5}, chain=3, ratios=[1.0]).steps == 0
     assert precision.tolerance(LEAKY, DType.INT8, {"y": 0.5}, chain=1, ratios=[]).steps == 1
     output = Manifest.model_validate(
-        {**LEAKY.model_dump(), "tolerances": {"float32": {"rtol": 0.25, "atol": 0.5}, "int8": {"steps": 3}}}
+        {
+            **LEAKY.model_dump(by_alias=True),
+            "tolerances": {"float32": {"rtol": 0.25, "atol": 0.5}, "int8": {"steps": 3}},
+        }
     )
     assert precision.tolerance(output, DType.FLOAT32, {}, chain=2, ratios=[]).rtol == 0.5
     assert precision.tolerance(output, DType.FLOAT32, {}, chain=2, ratios=[]).atol == 1.0

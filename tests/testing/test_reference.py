@@ -1,4 +1,4 @@
-"""A person's reference.py, right and wrong."""
+"""The user's reference.py, right and wrong."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pluginkit.network.model import Tolerance
+from pluginkit.network.networks import Tolerance
 from pluginkit.testing import rounding
 
 SCALE = 0.5
@@ -15,7 +15,7 @@ TOLERANCE = Tolerance("steps", steps=1, scales={"y": SCALE})
 
 def problem_of(steps: np.ndarray) -> str:
     expected = {"y": np.clip(np.rint(EXACT / SCALE), -128, 127) * SCALE}
-    return rounding.judge(
+    return rounding.evaluate(
         {"y": (steps * SCALE).astype(np.float32)}, expected, {"y": rounding.clear(EXACT, SCALE)}, TOLERANCE
     )
 
@@ -34,7 +34,7 @@ def test_what_is_cut_is_named() -> None:
     values = np.array([1.8, -1.8, 2.9, 7.0]) * SCALE
     expected = {"y": np.rint(values / SCALE) * SCALE}
     cut = {"y": np.trunc(values / SCALE).astype(np.float32) * SCALE}
-    output = rounding.judge(cut, expected, {"y": rounding.clear(values, SCALE)}, TOLERANCE)
+    output = rounding.evaluate(cut, expected, {"y": rounding.clear(values, SCALE)}, TOLERANCE)
     assert output.startswith("output 'y' is 1 steps at [0], expected 2:")
     assert "3 of 4 values are so" in output
     assert "All are nearer to zero: a cast cuts" in output

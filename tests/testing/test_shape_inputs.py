@@ -6,7 +6,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, Network
+from pluginkit.network.networks import Array, Network
 from pluginkit.testing.families import FAMILIES
 from pluginkit.testing.plan import plan
 

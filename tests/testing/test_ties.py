@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pluginkit.judges.host.ties import exchanged
-from pluginkit.network.model import Array
+from pluginkit.evaluators.host.ties import exchanged
+from pluginkit.network.networks import Array
 
 SCORES = np.array([[9, 7, 7, 1], [5, 5, 5, 2]], np.float32)
 BOXES = np.arange(32, dtype=np.float32).reshape(2, 4, 4)

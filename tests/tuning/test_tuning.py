@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from pluginkit import cli
-from pluginkit.bench import child as bench_child
-from pluginkit.bench.model import BenchCase
+from pluginkit.bench import bench_worker
+from pluginkit.bench.measurements import BenchCase
 from pluginkit.build.gpus import DriverInfo, Gpu
 from pluginkit.build.tuning import header, measuring_header
 from pluginkit.errors import CheckFailed, PluginCrashed, ToolMissing, UsageError
 from pluginkit.gpu.driver import CudaError
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.tuning.section import Kept, Values
-from pluginkit.tuning import TuneOptions, candidates, child, choosing, manifest_text, measuring, runner, tune
-from pluginkit.tuning.model import VARIABLE, Compared
+from pluginkit.tuning import TuneOptions, candidates, choosing, manifest_text, measuring, runner, tune, tuning_worker
+from pluginkit.tuning.results import VARIABLE, Compared
+from tests.scaffolds import gallery
 
 MANIFEST = """\
 # A comment that stays.
@@ -202,7 +203,7 @@ def test_times_of_other_cases_do_not_count(desk: Desk, change: str) -> None:
         (desk.folder / "pluginkit.toml").write_text(new)
     tune(TuneOptions(desk.folder), measurer=desk.measurer)
     first, second = desk.made
-    assert first.asked[0] == second.asked[0], "it is measured anew"
+    assert first.asked[0] == second.asked[0], "it is measured again"
 
 
 def test_two_architectures_are_written_at_once(
@@ -238,7 +239,7 @@ def test_a_candidate_that_faults_ends_the_run(desk: Desk, monkeypatch: pytest.Mo
             self.inputs = self.outputs = self.scales = []
 
         def measure(self, *_: Any) -> Any:
-            if measured.append(int(child.os.environ[VARIABLE])) or 2 in measured:
+            if measured.append(int(tuning_worker.os.environ[VARIABLE])) or 2 in measured:
                 raise CudaError(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access", "cuStreamSynchronize")
             return type("Times", (), {"median": 1e-4}), ""
 
@@ -246,9 +247,9 @@ def test_a_candidate_that_faults_ends_the_run(desk: Desk, monkeypatch: pytest.Mo
 
     measured: list[int] = []
     monkeypatch.setenv(VARIABLE, "0")
-    monkeypatch.setattr(bench_child, "BenchLayer", Anything)
-    monkeypatch.setattr(bench_child, "Buffers", Anything)
-    library = child.TuningLibrary.__new__(child.TuningLibrary)
+    monkeypatch.setattr(bench_worker, "BenchLayer", Anything)
+    monkeypatch.setattr(bench_worker, "Buffers", Anything)
+    library = tuning_worker.TuningLibrary.__new__(tuning_worker.TuningLibrary)
     case = runner.asked(runner.BenchOptions(desk.folder))[1][0]
     library.__dict__.update(
         _values=(case, Anything()), _candidates=[{}, {"packs": 1}, {"packs": 2}, {"packs": 4}], _timer=Anything()
@@ -391,11 +392,9 @@ def test_nothing_to_tune(desk: Desk) -> None:
         candidates(desk.folder, manifest)
 
 
-GALLERY = sorted(path.parent for path in (Path(__file__).resolve().parents[2] / "samples" / "gallery").glob("*/src"))
-
-
-@pytest.mark.parametrize("folder", GALLERY, ids=lambda folder: str(folder.name))
-def test_every_kernel_pattern_has_candidates_that_pluginkit_toml_takes(folder: Path) -> None:
+@pytest.mark.parametrize("name", gallery.COMMANDS)
+def test_every_kernel_pattern_has_candidates_that_pluginkit_toml_takes(name: str, tmp_path: Path) -> None:
+    folder = gallery.project(name, tmp_path)
     manifest = Manifest.load(folder)
     found = candidates(folder, manifest)
     assert found[0] == {}
@@ -442,7 +441,7 @@ def test_no_gpu(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         ("[tuning.sm_90]\nvalue = { packs = 2 }", "unknown key 'value'"),
         ("[tuning.sm_90]\ngpu = 'x'", "values: is missing"),
         ("[tuning.h100]\nvalues = { packs = 2 }", "neither `parameters` nor an architecture"),
-        ("[tuning.parameters]\nkUnroll = [1]", "no name for it"),
+        ("[tuning.parameters]\nkUnroll = [1]", "not a name for it"),
         ("[tuning.parameters]\nunroll = []", "write the values to try"),
         ("[tuning.sm_90]\nvalues = { packs = 2", "not valid TOML"),
         ("[tuning.sm_90]\nvalues = { packs = 2 }\ngain = nan", "tuning.sm_90.gain: is nan"),

@@ -38,7 +38,7 @@ def test_every_package_and_top_module_has_a_row() -> None:
 def test_a_page_on_extending_names_files_that_there_are(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert f"docs/extending/{page.name}" in AGENTS
-    made = set(re.findall(r"\| `([^`]+)` \| new", text))
+    made = set(re.findall(r"(?:\| |\d\. )`([^`]+)`(?: \||,) new", text))
     named = set(re.findall(r"`((?:pluginkit|tests|docs)/[\w/.]+\.\w+)`", text)) - made
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []

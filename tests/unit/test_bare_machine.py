@@ -42,14 +42,14 @@ def test_without_clang_the_tests_of_its_name_are_skipped_and_no_others(monkeypat
             **own,
         )
 
-    x = np.zeros((2, 2), np.float32)  # its == is no bool
+    x = np.zeros((2, 2), np.float32)  # its == is not a bool
     conftest._skip_what_the_machine_lacks([item(0), item(1, x=x), item(2, x=x, cxx="clang++"), item(3, cxx="g++")])
     assert marked == [(2, "clang++ is not installed")]
 
 
 def test_without_git_the_same_files_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
-        pytest.skip("git is not installed, or this is no checkout of it")
+        pytest.skip("git is not installed, or this is not a checkout of it")
     lint = loaded(ROOT / "tools" / "lint.py")
     known = {path for path in lint.tracked() if path.suffix in lint.SUFFIXES}
     assert len(known) > 100

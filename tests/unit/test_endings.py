@@ -199,6 +199,30 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+_ENDED_WHILE_IT_IS_MADE = """
+import os, signal, sys, tempfile, threading, time
+from pluginkit.cuda_cpu import compile
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # as NumPy has some, on more than one core
+made = tempfile.mkdtemp
+def ended(*arguments, **options):
+    folder = made(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.1)  # till the thread that takes it has
+    return folder
+tempfile.mkdtemp = ended
+sys.exit(compile.main())
+"""
+
+
+def test_a_compiler_that_is_ended_while_its_folder_is_made_leaves_none(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").touch()
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-c", _ENDED_WHILE_IT_IS_MADE, "--cxx", "g++", "-o", tmp_path / "a.o", tmp_path / "a.cu"]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    assert subprocess.run(command, check=False, timeout=60, env=environment).returncode == 128 + signal.SIGTERM
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 def test_a_compiler_that_ninja_ends_leaves_no_folder(tmp_path: Path) -> None:
     source, compiler, folder = tmp_path / "a.cu", tmp_path / "g++", tmp_path / "temporary"
     source.touch()

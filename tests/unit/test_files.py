@@ -1,4 +1,4 @@
-"""Files that a person names: there whole or not at all, and a refusal is a sentence with the path and what to do."""
+"""Files that the user names: there whole or not at all, and a refusal is a sentence with the path and what to do."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_kind_that_this_pluginkit_does_not_know() -> None:
 
 @pytest.mark.parametrize("address", ["(nil)", "0x0", "0x40", "0xfffc"])
 def test_a_null_pointer_is_one_and_a_workspace_that_nobody_asked_for_is_said(address: str) -> None:
-    one = Defect("invalid-address", f"the thread touches {address}, which is no memory of the process.")
+    one = Defect("invalid-address", f"the thread touches {address}, which is not memory of the process.")
     assert describe(one).startswith("a null pointer is used: the thread touches")
     assert "which of the pointers" in describe(one, 128)
     assert "getWorkspaceSize() answered 0" in describe_all([one], 0)
@@ -137,7 +137,7 @@ def test_a_null_pointer_is_one_and_a_workspace_that_nobody_asked_for_is_said(add
 
 
 def test_other_addresses_are_beyond_an_array() -> None:
-    for text in ("the thread touches 0x10000, which is no memory of the process.", "something has written beside it"):
+    for text in ("the thread touches 0x10000, which is not memory of the process.", "something has written beside it"):
         assert "Compare the index with the size" in describe(Defect("invalid-address", text), 0)
 
 

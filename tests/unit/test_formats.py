@@ -61,7 +61,7 @@ def test_lanes_and_types_are_tensorrts() -> None:
     assert message["kHWC16"] == (11, 16, ["FP16", "INT8", "FP8"])
     assert all(form.lanes == int("".join(filter(str.isdigit, form.trt)) or 1) for form in VECTORS)
     assert {Format.from_code(form.code) for form in Format} == set(Format)
-    with pytest.raises(ValueError, match="TensorFormat 9 is none of"):
+    with pytest.raises(ValueError, match="TensorFormat 9 is not one of"):
         Format.from_code(9)
 
 

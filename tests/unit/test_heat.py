@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 from pluginkit.reporting import picture
 from pluginkit.testing import heat
 from pluginkit.testing.comparison import compare

@@ -14,12 +14,12 @@ from matplotlib.colors import to_rgba
 from onnx import TensorProto, helper
 
 from pluginkit import cli
-from pluginkit.demands import Doubt
+from pluginkit.demands import DemandWarning
 from pluginkit.dtypes import DType
 from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork, ConstantLayer, LoopStep, NetworkInput
-from pluginkit.network.model import Network, Tolerance
+from pluginkit.network.networks import Network, Tolerance
 from pluginkit.reporting import drawing, page, picture
 from pluginkit.reporting.causes import SHOWN
 from pluginkit.reporting.picture import norm
@@ -186,8 +186,8 @@ def test_a_failure_has_its_words_its_picture_and_its_network() -> None:
 
 def test_failures_come_first_each_cause_once_and_the_rest_is_folded() -> None:
     bad = [case(str(number), Outcome.FAILED, message=f"off by {number}", heat=HEAT) for number in range(5)]
-    doubt = Doubt("S2", "serialize", "byte 4 of 5 was not written")
-    good = [case(f"good-{number}", Outcome.PASSED, warnings=(doubt,)) for number in range(2)]
+    warning = DemandWarning("S2", "serialize", "byte 4 of 5 was not written")
+    good = [case(f"good-{number}", Outcome.PASSED, warnings=(warning,)) for number in range(2)]
     control = Verdict("cond/float32/min-above-opt", "tensorrt-rtx", Outcome.PASSED)
     found = read(report(*bad, *good, controls=(control,)))
     body = found.all("body")[0]

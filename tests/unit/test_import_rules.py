@@ -21,7 +21,7 @@ def reported_levels() -> Iterator[tuple[str, set[str]]]:
                 rules = [*node.args[3:4], *(key.value for key in node.keywords if key.arg == "rule")]
                 levels = {one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)} & LEVELS
                 for rule in rules:
-                    assert isinstance(rule, ast.Constant), f"{file.name}:{node.lineno}: a rule that is no literal"
+                    assert isinstance(rule, ast.Constant), f"{file.name}:{node.lineno}: a rule that is not a literal"
                     yield str(rule.value), levels
 
 

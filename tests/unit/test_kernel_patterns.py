@@ -237,7 +237,7 @@ def test_what_a_signature_lacks_for_the_pattern_that_it_looks_like_is_said() -> 
     )
     assert "looks like a gather" in said(**{**GATHER, "outputs": ["y:float32:b,s,d"]})
     assert "norm of rows" in said(fields=["epsilon:float32=1e-5"])
-    assert said() == "--kernel rows|scan|loop begins with another"
+    assert said() == "--kernel rows|scan|loop for another one"
 
 
 @pytest.mark.parametrize("name", list(patterns.PATTERNS))

@@ -83,7 +83,7 @@ BAD = {
         "here.toml:\n  tolerances.int8.step: unknown key 'step'; did you mean 'steps'?",
     ),
     "unknown key of nothing alike": ("steps = 2", "zzz = 2", "unknown key 'zzz'; known: steps"),
-    "unknown key of a table by a person's key": (
+    "unknown key of a table by the user's key": (
         "[tolerances]",
         "[[bench.shapes]]\nname = 's'\nsymbols = { n = 1 }\nallowed = { float32 = { rtoll = 1 } }\n[tolerances]",
         "unknown key 'rtoll'; did you mean 'rtol'?",
@@ -130,8 +130,20 @@ BAD = {
         "x.scale: unknown field 'x_scael'; did you mean 'x_scale'?",
     ),
     "scale of wrong type": ('type = "float32"', 'type = "int32"', "must be of type float32"),
-    "base": ('base = "dynamic"', 'base = "static"', "plugin.base"),
-    "type that nothing chooses": ('["float32", "float16", "int8"]', '["float32"]', "float16 is no input's type"),
+    "base": ('base = "dynamic"', 'base = "static"', "plugin.base: unknown base 'static'"),
+    "base of no kind": ('base = "dynamic"', "base = 3", "plugin.base: must be one base, or"),
+    "bases that don't go together": (
+        'base = "dynamic"',
+        'base = ["ioext", "v3"]',
+        'plugin.base: must be one base, or ["dynamic", "v3"] (got ["ioext", "v3"])',
+    ),
+    "base of a list": ('base = "dynamic"', 'base = ["dynamic", "v33"]', "unknown base 'v33'; did you mean 'v3'?"),
+    "base written wrong": (
+        'base = "dynamic"',
+        'bases = "dynamic"',
+        "plugin.bases: unknown key 'bases'; did you mean 'base'?",
+    ),
+    "type that nothing chooses": ('["float32", "float16", "int8"]', '["float32"]', "float16 is not an input's type"),
     "negative steps": ("steps = 2", "steps = -2", "tolerances.int8.steps"),
     "long name": (
         'name = "MyPlugin"',
@@ -419,7 +431,7 @@ def test_a_workspace_is_an_expression_of_symbols_and_fields() -> None:
         (
             '"n if k"',
             "default = 2",
-            "plugin.workspace: 'n if k' is no number where the condition fails: write 'n if k e",
+            "plugin.workspace: 'n if k' is not a number where the condition fails: write 'n if k e",
         ),
         ('"n // k"', "default = 0", "plugin.workspace in profile 'default': 'n // k' divides by zero at n = 4, k = 0"),
         ('"n // k"', "default = 1\nmin = 0\nmax = 2", "in profile 'default' with k = 0: 'n // k' divides by zero"),

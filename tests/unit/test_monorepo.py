@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pluginkit import cli
 from pluginkit.dtypes import DType
 from pluginkit.errors import BuildFailed, NothingSelected, PluginkitError, UsageError
-from pluginkit.judges.protocol import Item
+from pluginkit.evaluators.protocol import Item
 from pluginkit.run import messages, project_checks, several_plugins
-from pluginkit.run.items import JudgePart, part_of
+from pluginkit.run.items import EvaluatorPart, part_of
 from pluginkit.run.monorepo import changes, projects
 from pluginkit.run.monorepo.changes import Concerned, concerned
 from pluginkit.run.options import Options, Shard
@@ -25,7 +25,7 @@ from pluginkit.run.several_plugins import Runs
 from pluginkit.testing.report import CaseResult, Outcome, Report, Verdict
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-JUDGE = SimpleNamespace(NAME="host")
+EVALUATOR = SimpleNamespace(NAME="host")
 
 
 def manifest(folder: Path) -> None:
@@ -73,7 +73,7 @@ def test_one_report_of_all(repository: Path) -> None:
         del step
         asked[options.project.relative_to(repository).as_posix()] = options
         if options.project.name == "pool":
-            raise BuildFailed("it did not build", hint="mend it")
+            raise BuildFailed("it did not build", hint="fix it")
         return Runs((report(options, Outcome.FAILED if options.project.name == "pool-2" else Outcome.PASSED),))
 
     found = projects.find(repository / "...")
@@ -140,7 +140,11 @@ def items(names: list[str]) -> tuple[Item, ...]:
 def test_shards_are_all_of_a_run_and_nothing_twice(names: list[str], count: int) -> None:
     """With what has no network, too: a control, a registry."""
     controls = (Item("control", "host", "controls"), Item("registry/10", "lean", "registries"))
-    whole = [JudgePart(JUDGE, items(names)), JudgePart(JUDGE, controls), JudgePart(JUDGE, (), "not here")]  # type: ignore[arg-type]
+    whole = [
+        EvaluatorPart(EVALUATOR, items(names)),
+        EvaluatorPart(EVALUATOR, controls),
+        EvaluatorPart(EVALUATOR, (), "not here"),
+    ]  # type: ignore[arg-type]
     shards = [part_of(whole, Shard(index, count)) for index in range(1, count + 1)]
     for place, part in enumerate(whole):
         found = [item for shard in shards for item in shard[place].items]
@@ -166,7 +170,7 @@ def test_no_shard(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UsageError):
         Shard.parse(text)
     assert cli.run(["test", ".", f"--shard={text}"]) == 2
-    assert f"--shard {text}: that is no part of a run." in capsys.readouterr().err
+    assert f"--shard {text}: that is not part of a run." in capsys.readouterr().err
 
 
 def test_the_last_line_of_a_shard() -> None:

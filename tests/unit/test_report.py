@@ -12,11 +12,11 @@ from rich.console import Console
 
 from pluginkit.cli import table, terminal
 from pluginkit.dtypes import DType
-from pluginkit.judges.protocol import Answers, Item, RunWork
+from pluginkit.evaluators.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
 from pluginkit.network.plan import Plan
-from pluginkit.process.crew import Common, Sessions
 from pluginkit.process.findings import Defect
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run import execution
 from pluginkit.run.items import parts
 from pluginkit.runtimes.lean import session as lean
@@ -283,31 +283,31 @@ def test_a_runtime_without_which_the_run_went_on_is_told_as_absent(monkeypatch: 
     monkeypatch.setattr(tensorrt, "probe", lambda: Availability(False, reason="gone"))
     manifest = Manifest.load(ROOT / "samples" / "bar_plugin")
     empty = Plan((), (), 0)
-    found = {part.judge.NAME: part for part in parts(RunWork(manifest, Path(), empty, empty))}
+    found = {part.evaluator.NAME: part for part in parts(RunWork(manifest, Path(), empty, empty))}
     absences = {name: found[name].status for name in (lean.NAME, tensorrt.NAME)}
     assert replace(report(), runtimes=absences).absent == [lean.NAME, tensorrt.NAME]
     assert set(absences.values()) == {"took no part: gone"}
 
 
 @pytest.mark.parametrize(
-    ("name", "judge", "shown"),
+    ("name", "evaluator", "shown"),
     [
         ("plain/float32/tensorrt-rtx", "tensorrt-rtx", "tensorrt-rtx: plain/float32"),
         ("plain/float32/opt", "host", "host: plain/float32/opt"),
         ("tensorrt", "tensorrt", "tensorrt"),
     ],
 )
-def test_progress_names_the_judge_once(name: str, judge: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_names_the_judge_once(name: str, evaluator: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Silent:
         def execute(self, *_: object) -> Answers:
             return Answers()
 
-    monkeypatch.setattr(execution.judges, "judge", lambda _: Silent())
+    monkeypatch.setattr(execution.evaluators, "evaluator", lambda _: Silent())
     empty = Plan((), (), 0)
     work = RunWork(Manifest.load(ROOT / "samples" / "bar_plugin"), Path(), empty, empty)
     printed: list[str] = []
     place = execution.LocalWorkplace(Sessions(Common()), lambda _: Path(), Path, printed.append)
-    execution.execute(Item(name, judge, "verdicts"), work, place)
+    execution.execute(Item(name, evaluator, "verdicts"), work, place)
     assert printed == [shown]
 
 

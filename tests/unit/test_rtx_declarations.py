@@ -100,13 +100,13 @@ def test_a_type_by_any_name(dtype: Any, name: str) -> None:
         (lambda: Input("bool", (1,)), "can't be of type bool"),
         (lambda: Input(None, (1,)), "can't be of type float64"),
         (lambda: Input("float33", (1,)), "can't be of type float33"),
-        (lambda: Input("float32", (-2,)), r"\(-2,\) is no shape"),
-        (lambda: Input("float32", (1,) * 9), "is no shape"),
+        (lambda: Input("float32", (-2,)), r"\(-2,\) is not a shape"),
+        (lambda: Input("float32", (1,) * 9), "is not a shape"),
         (lambda: Declaration("", "Two", []), "names no layer"),
         (lambda: Declaration("a", "acme::", []), "names no plugin"),
-        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("float32", (1,))]), "is no shape input"),
-        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("int32", (1, 1))]), "is no shape input"),
-        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("int32", (-1,))]), "is no shape input"),
+        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("float32", (1,))]), "is not a shape input"),
+        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("int32", (1, 1))]), "is not a shape input"),
+        (lambda: Declaration("a", "Two", [], shape_inputs=[Input("int32", (-1,))]), "is not a shape input"),
     ],
 )
 def test_what_can_not_be_declared(make: Any, message: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pluginkit.build import PLAIN, Flavour, build, flavours, sanitizers, toolchain
+from pluginkit.build import PLAIN, Instrumentation, build, instrumentations, sanitizers, toolchain
 from pluginkit.errors import ToolMissing, UsageError
-from pluginkit.judges.host.schedules import Schedule, schedules, ways_on_gpu
+from pluginkit.evaluators.host.schedules import Schedule, schedules, ways_on_gpu
 from pluginkit.run.options import Options
 from pluginkit.run.runner import run
 
@@ -29,20 +29,20 @@ from pluginkit.run.runner import run
     ],
 )
 def test_checks_that_exclude_each_other_take_two_builds(asked: list[str], builds: list[tuple[str, str]]) -> None:
-    assert [(one.name, one.folder) for one in flavours(asked)] == builds
+    assert [(one.name, one.folder) for one in instrumentations(asked)] == builds
 
 
 @pytest.mark.parametrize("name", ["adress", "", "leak", "Address"])
 def test_a_check_that_is_not_there(name: str) -> None:
     with pytest.raises(UsageError, match=f"no sanitizer '{name}'") as error:
-        flavours(["address", name])
+        instrumentations(["address", name])
     assert "address, undefined, thread, memory" in error.value.hint
 
 
 def test_tools_of_compute_sanitizer_run_one_at_a_time() -> None:
-    assert [one.name for one in flavours(["racecheck", "memcheck"], "gpu")] == ["memcheck", "racecheck"]
-    assert flavours([], "gpu") == (PLAIN,)
-    assert flavours(["memcheck"], "gpu")[0].compiled == ()
+    assert [one.name for one in instrumentations(["racecheck", "memcheck"], "gpu")] == ["memcheck", "racecheck"]
+    assert instrumentations([], "gpu") == (PLAIN,)
+    assert instrumentations(["memcheck"], "gpu")[0].compiled == ()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_tools_of_compute_sanitizer_run_one_at_a_time() -> None:
 )
 def test_a_check_of_the_other_target(name: str, target: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as error:
-        flavours([name], target)
+        instrumentations([name], target)
     assert f"Say --target {'gpu' if target == 'cpu' else 'cpu'}" in error.value.hint
     assert ("address" if target == "cpu" else "memcheck") in error.value.hint
 
@@ -75,7 +75,7 @@ def fake_compute_sanitizer(folder: Path, *, starts: bool) -> Path:
 def test_compute_sanitizer_stands_before_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     path = fake_compute_sanitizer(tmp_path, starts=True)
-    command = Flavour(("racecheck",)).command(tmp_path / "logs")
+    command = Instrumentation(("racecheck",)).command(tmp_path / "logs")
     assert command[:5] == [str(path), "--tool", "racecheck", "--log-file", str(tmp_path / "logs/sanitizer-%p.log")]
     assert PLAIN.command(tmp_path) == []
 
@@ -84,8 +84,8 @@ def test_an_allocation_never_ends_where_the_next_begins(tmp_path: Path, monkeypa
     """For memcheck: what is written there would be an access like others."""
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     fake_compute_sanitizer(tmp_path, starts=True)
-    assert "--padding=512" in Flavour(("memcheck",)).command(tmp_path)
-    assert "--padding=512" not in Flavour(("initcheck",)).command(tmp_path)
+    assert "--padding=512" in Instrumentation(("memcheck",)).command(tmp_path)
+    assert "--padding=512" not in Instrumentation(("initcheck",)).command(tmp_path)
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -96,7 +96,7 @@ def test_without_compute_sanitizer(there: bool, tmp_path: Path, monkeypatch: pyt
     if there:
         fake_compute_sanitizer(tmp_path, starts=False)
     with pytest.raises(ToolMissing, match="can't start a program" if there else "No compute-sanitizer in") as error:
-        Flavour(("memcheck",)).environment()
+        Instrumentation(("memcheck",)).environment()
     assert "apt-get install cuda-sanitizer" in error.value.hint
     assert error.value.exit_code == 4
 
@@ -113,15 +113,15 @@ def test_the_plain_build_needs_nothing() -> None:
 
 
 def test_only_the_checks_that_were_asked_for_are_switched_on() -> None:
-    (memory,) = flavours(["memory"])
+    (memory,) = instrumentations(["memory"])
     assert memory.environment() == {"PLUGINKIT_CPU_CHECK": "memory"}
 
 
 def test_address_brings_its_library_into_the_process() -> None:
-    environment = Flavour(("address",)).environment()
+    environment = Instrumentation(("address",)).environment()
     assert Path(environment["LD_PRELOAD"]).is_file()
     assert "halt_on_error=0" in environment["ASAN_OPTIONS"]
-    assert "LD_PRELOAD" not in Flavour(("undefined",)).environment()
+    assert "LD_PRELOAD" not in Instrumentation(("undefined",)).environment()
 
 
 @pytest.mark.parametrize(("kind", "package"), [("g++", "libgcc-12-dev"), ("clang++", "libclang-rt-14-dev")])
@@ -146,7 +146,7 @@ def test_sanitizers_are_for_target_cpu(tmp_path: Path) -> None:
         '[[profiles]]\nsymbols = { n = [1, 2, 3] }\n')  # fmt: skip
     (tmp_path / "CMakeLists.txt").touch()
     with pytest.raises(UsageError, match="target cpu alone"):
-        build(tmp_path, "gpu", flavour=Flavour(("address",)))
+        build(tmp_path, "gpu", instrumentation=Instrumentation(("address",)))
     with pytest.raises(UsageError, match="is tested as it is"):
         run(Options(project=tmp_path, library=tmp_path / "lib.so", sanitize=("thread",)))
 

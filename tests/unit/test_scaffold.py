@@ -153,8 +153,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "version not ASCII": ({"version": "0.1-β"}, "not ASCII"),
     "unprintable namespace": ({"namespace": "a\nb"}, "cannot be printed"),
     "version": ({"version": ""}, "must not be empty"),
-    "default": ({"fields": ["a:float32=half"]}, "is no float32 number"),
-    "int default": ({"fields": ["a:int32=0.5"]}, "is no int32 number"),
+    "default": ({"fields": ["a:float32=half"]}, "is not a number of type float32"),
+    "int default": ({"fields": ["a:int32=0.5"]}, "is not a number of type int32"),
     "float range": ({"fields": ["a:float32=1e39"]}, "out of float32's range"),
     "infinite": ({"fields": ["a:float32=inf"]}, "out of float32's range"),
     "int range": ({"fields": ["a:int32=2147483648"]}, "out of int32's range"),
@@ -261,7 +261,7 @@ def test_the_readme_says_what_the_signature_says(tmp_path: Path) -> None:
         '| `mode` | string: `"up"`, `"a\\|b"` | `"up"` |',
         "| `weights` | float32[c] | must be given |",
         "| `k` | int64, at least 0 | `3` |",
-        "Scratch memory of a run: `n * 4` bytes.",
+        "Workspace: `n * 4` bytes.",
     ):
         assert line in text.splitlines()
     plain = (scaffold.new("Plain", directory=tmp_path) / "README.md").read_text()
@@ -458,7 +458,7 @@ def test_any_signature_lands_in_the_manifest_and_the_reference(
             name, kinds, _ = text.split(":")
             assert tensor.name == name
             assert ",".join(tensor.types) == kinds
-            assert tensor.scale == (f"{name}_scale" if "int8" in kinds or "float8" in kinds else None)
+            assert tensor.scale == (f"{name}_scale" if {"int8", "float8"} & {*kinds.split(",")} else None)
     plain = [f for f in manifest.fields if f.name not in manifest.scale_fields()]
     assert [(f.name, f.type, float(f.default or 0)) for f in plain] == [
         (t.split(":")[0], t.split(":")[1].split("=")[0], float(t.split("=")[1])) for t in options["fields"]

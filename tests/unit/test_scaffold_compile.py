@@ -13,6 +13,7 @@ import pluginkit
 from pluginkit import scaffold
 from pluginkit.build import toolchain
 from pluginkit.build.signature import file_name, header
+from pluginkit.layouts import BEFORE_V3
 from pluginkit.manifest import Manifest
 from tests.compilers import nvcc
 
@@ -59,6 +60,7 @@ SIGNATURES: dict[str, dict[str, Any]] = {
         "outputs": ["y:float32,int8:n,c,h:scale=each"],
         "fields": ["each:float32[c]"],
     },
+    "both": {"base": "dynamic,v3"},
     "ioext": {"base": "ioext"},
     "ioext, fields in shapes": {
         "base": "ioext",
@@ -104,9 +106,9 @@ def test_the_plugin_compiles(compiler: str, case: str, projects: dict[str, Path]
         pytest.skip(f"no {compiler}")
     include = [f"-I{pluginkit.include_dir()}", *signature(projects[case], tmp_path)]
     include += ["-isystem", str(toolchain.cuda_include_dirs()[0])]
-    base = Manifest.load(projects[case]).plugin.base
+    in_8 = Manifest.load(projects[case]).plugin.base_in(BEFORE_V3) is not None
     for source in sorted((projects[case] / "src").glob("*.cpp")):
-        for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"], *([["-DPLUGINKIT_TRT_LAYOUT=8"]] if base != "v3" else [])):
+        for layout in ([], ["-DPLUGINKIT_TRT_LAYOUT=10"], *([["-DPLUGINKIT_TRT_LAYOUT=8"]] if in_8 else [])):
             compile_with([compiler, "-std=c++17", "-fsyntax-only", *WARNINGS, *layout, *include, source])
 
 

@@ -163,7 +163,7 @@ def ran(source: Path, text: str) -> list[int]:
 
 @pytest.mark.compile
 def test_numbers_in_cpp_are_those_of_the_manifest(tmp_path: Path) -> None:
-    """Where it is no number, by an overflow or a division by zero, C++ has none either, whatever part of it that is."""
+    """Where it is not a number, by an overflow or a division by zero, C++ has none either, in any part of it."""
     texts = [
         *(text for text in NUMBERS if " if " not in text or " else " in text),
         "n + (n // k if l else m)",

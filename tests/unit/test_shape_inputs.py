@@ -19,10 +19,10 @@ from pluginkit.bench.runner import run as bench
 from pluginkit.build import python_signature
 from pluginkit.build.signature import header
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.judges.rtx.constant_values import with_constants
-from pluginkit.judges.rtx.liveness import problems
+from pluginkit.evaluators.rtx.constant_values import with_constants
+from pluginkit.evaluators.rtx.participation import problems
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.runtimes.verdict import Configured, SeenTensor
 from pluginkit.testing.plan import plan
 from pluginkit.testing.points import bind, points, read_data
@@ -116,7 +116,7 @@ def test_a_symbol_may_be_a_dimension_and_an_element() -> None:
 @given(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=9, max_size=9))
 def test_points_have_the_values_of_their_symbols(seed: int, numbers: list[int]) -> None:
     ends = [tuple(sorted(numbers[3 * i : 3 * i + 3])) for i in range(3)]
-    dump = Manifest.parse(FILL).model_dump()
+    dump = Manifest.parse(FILL).model_dump(by_alias=True)
     symbols = {**dump["profiles"][0]["symbols"], **dict(zip(("oh", "ow", "k"), ends, strict=True))}
     manifest = Manifest.model_validate({**dump, "profiles": [{"symbols": symbols}]})
     for point in points(manifest, seed):

@@ -215,7 +215,7 @@ def test_elements_of_a_list_field(text: str, expected: int | None) -> None:
     [
         ("pads[3]", r"There is no 'pads\[3\]': 'pads' has 3 elements"),
         ("pads + 1", "'pads' is a list"),
-        ("h[0]", r"'h\[0\]' is an element, and 'h' is no list"),
+        ("h[0]", r"'h\[0\]' is an element, and 'h' is not a list"),
         ("axes[0]", "'axes' has no value"),
         ("h // pads[0]", r"'h // pads\[0\]' divides by zero at h = 5, pads = \[0, 2, 3\]"),
     ],

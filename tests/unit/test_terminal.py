@@ -1,4 +1,4 @@
-"""What a person copies from a terminal, a log or a pipe is one line, as it was printed."""
+"""What the user copies from a terminal, a log or a pipe is one line, as it was printed."""
 
 from __future__ import annotations
 

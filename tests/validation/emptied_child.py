@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pluginkit.process.child import Breadcrumb
-from pluginkit.validation import CHECKS, child
-from pluginkit.validation.child import CheckedLibrary
+from pluginkit.process.worker_main import CallFile
+from pluginkit.validation import CHECKS, validation_worker
+from pluginkit.validation.validation_worker import CheckedLibrary
 
 CHECK = "EMPTIED_CHECK"
 """The variable that has its id."""
@@ -19,7 +19,7 @@ def empty(name: str) -> None:
     object.__setattr__(CHECKS[name], "ask", lambda _: None)
 
 
-def open(breadcrumb: Breadcrumb, **init: Any) -> CheckedLibrary:  # noqa: A001
-    """As `child.open`."""
+def open(call_file: CallFile, **init: Any) -> CheckedLibrary:  # noqa: A001
+    """As `validation_worker.open`."""
     empty(os.environ[CHECK])
-    return child.open(breadcrumb, **init)
+    return validation_worker.open(call_file, **init)

@@ -92,8 +92,14 @@ ANIMALS = {
     "E1": Animal(CPP, ENQUEUE, before(ENQUEUE, "return 7;")),
     "E2": Animal(CU, LAUNCH, before(LAUNCH, "stream = nullptr;")),
     "E3": Animal(
-        CU, LAUNCH, before(LAUNCH, "void* own = nullptr;\n        cudaMalloc(&own, 8);\n        cudaFree(own);")
+        CU,
+        LAUNCH,
+        before(
+            LAUNCH,
+            "void* own = nullptr;\n        cudaMallocAsync(&own, 8, stream);\n        cudaFreeAsync(own, stream);",
+        ),
     ),
+    "E4": Animal(CU, LAUNCH, before(LAUNCH, "static_cast<void>(cudaStreamQuery(stream));")),
     "E5": Animal(
         CU, STORE, f"        if (AT)\n        {{\n            const_cast<T*>({INPUT})[i] = T{{}};\n        }}\n{STORE}"
     ),
@@ -123,6 +129,14 @@ ANIMALS = {
         f"            sum += toNumber({INPUT}[placeOf(args.inputs.x.layout, i) / args.inputs.x.layout.lanes *\n"
         "                       args.inputs.x.layout.lanes + args.inputs.x.layout.channels], args.inputs.x.scale);\n"
         "        }\n",
+    ),
+    "E19": Animal(
+        CU,
+        STORE,
+        # Such inputs has only a branch that is not taken: `special` has no two of them at the begin.
+        "        float const first = load<T>(args.inputs.x, 0), second = load<T>(args.inputs.x, 1);\n"
+        "        if (AT && i == 0 && first != first && second - second != 0.0F)\n"
+        f"        {{\n            {OUTSIDE} = T{{}};\n        }}\n{STORE}",
     ),
     "E17": Animal(CU, STORE, STORE.replace(", i,", ", AT ? static_cast<int32_t>(i) : i,")),
     "T17": Animal(
@@ -188,6 +202,7 @@ ANIMALS = {
         f"            {OUTPUT}[placeOf(args.outputs.y.layout, i + 1)] = T{{}};\n        }}\n{STORE}",
     ),
     "K15": Animal(CPP, ENQUEUE, before(ENQUEUE, "std::exit(3);")),
+    "K16": Animal(CPP, ENQUEUE, before(ENQUEUE, "static_cast<void>(cudaSetDevice(0));")),
     # What the sanitizers' builds see.
     "K2": Animal(
         CU, LOOP, f"{LOOP}        if (AT && i < 2)\n        {{\n            {OUTPUT}[0] = T{{}};\n        }}\n"
@@ -211,7 +226,7 @@ OF_GPU = {
     "shared race": Animal(
         CU,
         LOOP,
-        # Threads that store the same value are no race to racecheck.
+        # Threads that store the same value are not a race to racecheck.
         f"        __shared__ float volatile last;\n        if (AT)\n        {{\n"
         f"            last = static_cast<float>(threadIdx.x);\n        }}\n{LOOP}",
     ),
@@ -222,7 +237,7 @@ OF_GPU = {
     ),
 }
 """Others, which target cpu has no check for, or another one."""
-ON_GPU = {"G1": "E7", "G2": "T17", "G3": "shared race", "G4": "K3", "G5": "part of a warp", "E4": "E3", "N2": "E7"}
+ON_GPU = {"G1": "E7", "G2": "T17", "G3": "shared race", "G4": "K3", "G5": "part of a warp", "N2": "E7"}
 """Those of checks on a GPU."""
 NUMBERS = {name: number for number, name in enumerate([*ANIMALS, *OF_GPU], 1)}
 SWITCH = """

@@ -140,7 +140,7 @@ def test_an_ending_in_a_run(
 
 
 def test_an_ending_for_inputs_that_are_guessed(endings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plugin may assert what its inputs are, so this is no finding; that it ended is said."""
+    """A plugin may assert what its inputs are, so this is not a finding; that it ended is said."""
     monkeypatch.setenv("ENDING_AT", "V3::getOutputShapes")
     monkeypatch.setenv("ENDING", "crash")
     (one,) = check_library(endings, choose(1, ["T9"]), wanted=["V3"]).results

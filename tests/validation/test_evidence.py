@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pluginkit.adoption.answers import ListedCreator, PluginAnswers
-from pluginkit.demands import Doubt
+from pluginkit.demands import DemandWarning
 from pluginkit.dtypes import DType
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import Member
-from pluginkit.process.defects import KINDS
+from pluginkit.process.defects import COSTS, KINDS
 from pluginkit.process.findings import Defect
 from pluginkit.testing.report import ABSENT, CaseResult, Outcome, Report, Verdict
 from pluginkit.validation import CHECKS, Ending
@@ -28,7 +28,7 @@ from tests.unit.test_manifest import GOOD
 CASE = CaseResult("plain/float32/opt", "plain/float32", "plain", DType.FLOAT32, "opt", "n=2", Outcome.PASSED, 0.0, 1.0)
 FAILED = replace(CASE, outcome=Outcome.FAILED, message="it is wrong")
 BY_DEMAND = ("F8", "T19", "T20", "C3", "C16", "E1", "E5", "E6", "E7", "E10", "E16", "T8", "T14", "T17", "L12")
-BY_DOUBT = ("F9", "F6", "C18", "E3", "E4", "E13", "E14", "E17", "E18", "L7")
+BY_WARNING = ("F9", "F6", "C18", "E3", "E4", "E13", "E14", "E17", "E18", "E19", "L7")
 DEFECTS = {
     "K1": "shared-overrun",
     "K2": "race",
@@ -43,11 +43,12 @@ DEFECTS = {
     "K11": "endless-kernel",
     "K12": "trap",
     "K13": "stack-overflow",
+    "K16": "other-device",
     "E2": "wrong-stream",
 }
 CASES: dict[str, CaseResult | Verdict] = {
     **{name: replace(FAILED, demand=name) for name in BY_DEMAND},
-    **{name: replace(CASE, warnings=(Doubt(name, "enqueue", "not so good"),)) for name in BY_DOUBT},
+    **{name: replace(CASE, warnings=(DemandWarning(name, "enqueue", "not so good"),)) for name in BY_WARNING},
     **{name: replace(FAILED, defects=(Defect(kind, "wrong"),)) for name, kind in DEFECTS.items()},
     "K14": replace(FAILED, demand="E7", way="order"),
     "K15": replace(FAILED, outcome=Outcome.CRASHED),
@@ -104,7 +105,7 @@ def test_every_check_of_runs_has_its_animal() -> None:
 
 
 def test_every_kind_of_defect_has_a_check() -> None:
-    assert {*OF_DEFECTS, NOT_JUDGED} == set(KINDS)
+    assert {*OF_DEFECTS, *COSTS, NOT_JUDGED} == set(KINDS)
     assert set(OF_DEFECTS.values()) <= set(CHECKS)
     unsupported = replace(CASE, defects=(Defect(NOT_JUDGED, "no cuFFT"),))
     assert not list(observations(evidence(unsupported).reports["run"]))
@@ -122,7 +123,7 @@ def test_what_nothing_was_seen_of_is_skipped() -> None:
     failed = evidence()
     failed = replace(failed, reports={"run": replace(failed.reports["run"], cases=(FAILED,))})
     assert "not reached: plain/float32/opt: it is wrong" in why("E1", failed)
-    assert "none of target cpu" in why("K7", evidence(watched=False))
+    assert "not one of target cpu" in why("K7", evidence(watched=False))
     assert why("K14", evidence()) == "no other order was asked for"
     assert why("T20", evidence()) == "pluginkit.toml declares no workspace"
     assert why("N3", evidence()).startswith("took no part")
@@ -147,7 +148,9 @@ def test_several_cases_are_one_finding() -> None:
 
 
 def test_a_value_that_is_wrong_anyway_says_nothing_of_nan() -> None:
-    special = replace(CASE, id="plain/float32/special", warnings=(Doubt("E14", "enqueue", "output 'y' is off"),))
+    special = replace(
+        CASE, id="plain/float32/special", warnings=(DemandWarning("E14", "enqueue", "output 'y' is off"),)
+    )
     other = replace(FAILED, id="plain/float16/opt", network="plain/float16", demand="E7")
     for wrong, shown in ((replace(FAILED, demand="E7"), False), (other, True)):
         assert result_of(CHECKS["E14"], "P 1", evidence(wrong, special)).is_finding is shown

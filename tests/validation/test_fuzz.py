@@ -21,6 +21,7 @@ from pluginkit.field_types import NAMES
 from pluginkit.process import backtrace
 from pluginkit.validation.checking import CheckLimits
 from pluginkit.validation.fuzzing import inputs
+from pluginkit.validation.fuzzing.calls import without_values
 from pluginkit.validation.fuzzing.fuzzing import FINDINGS, FuzzOptions, FuzzReport, fuzz_library
 from pluginkit.validation.fuzzing.inputs import FuzzInput, KeptInput, Target
 from pluginkit.validation.fuzzing.mutation import TAG, Draw, mutated, systematic
@@ -41,13 +42,20 @@ ELEMENTS = {
     "kFLOAT64": 8,
     "kINT64": 8,
 }
-"""Bytes of an element of each type; of kDIMS, and of what is no type, more."""
+"""Bytes of an element of each type; of kDIMS, and of what is not a type, more."""
 GOOD = {
     Target.FIELDS: FuzzInput(Target.FIELDS, fields=FIELDS),
     Target.SERIALIZED: FuzzInput(Target.SERIALIZED, data=bytes(range(24))),
     Target.FORMATS: FuzzInput(Target.FORMATS, tensors=((0, 0, (4, 5)), (0, 0, (4, 5)))),
     Target.SHAPES: FuzzInput(Target.SHAPES, tensors=((0, 0, (4, 5)),)),
 }
+
+
+@pytest.mark.parametrize("value", ["", "tanH", 'a"b', r"\xcb\x07", "9 lives"])
+def test_what_is_said_of_each_value_is_one_behaviour(value: str) -> None:
+    """Else each damaged text would be kept in the corpus."""
+    said = f'P: k is -0.5, kind is "{value}", must be tanh or sigmoid, from 0 to 9'
+    assert without_values(said) == "P: k is #, kind is #, must be tanh or sigmoid, from # to #"
 
 
 @given(st.sampled_from(list(Target)), st.integers(0, 1000), st.lists(st.integers(0, 10**6), min_size=1, max_size=4))
@@ -136,7 +144,7 @@ def test_what_is_no_input(tmp_path: Path, text: str) -> None:
     for arguments in (("--fuzz-input", file), ("--fuzz", "1s", "--corpus", tmp_path)):
         error = run("a.so", *arguments).exception
         assert isinstance(error, UsageError)
-        assert "is no input of pluginkit check --fuzz" in error.message
+        assert "is not an input of pluginkit check --fuzz" in error.message
     assert "There is no input" in str(run("a.so", "--fuzz-input", tmp_path / "none.json").exception)
 
 
@@ -214,7 +222,7 @@ def test_a_hang_and_a_tensor_behind(fuzz: Fuzz) -> None:
 def test_each_target_and_its_seed(
     fuzz: Fuzz, endings: Path, model: Path, reads: str, target: Target, method: str, ending: str
 ) -> None:
-    """A type that is no index, a dimension of 0, a value that isn't there; each again by its seed alone."""
+    """A type that is not an index, a dimension of 0, a value that isn't there; each again by its seed alone."""
     (one,) = fuzz(reads, 400).found
     assert (one.finding.input.target, one.finding.method, one.finding.ending) == (target, method, ending)
     assert one.seed.startswith(f"{target.name.lower()}:3:")

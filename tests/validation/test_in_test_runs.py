@@ -74,7 +74,7 @@ def test_a_warning_is_one(folder: Path, compile_plugin: Compile) -> None:
     """What nobody promises: the list of fields grows; and with strict it is a failure."""
     library = compile_plugin("fields_grow")
     (report,) = with_checks(Options(folder, library=library), (report_of(library),))
-    assert "F14" in {one.doubt.rule for one in report.warnings}
+    assert "F14" in {one.warning.rule for one in report.warnings}
     assert report.bad == []
     (strict,) = with_checks(Options(folder, library=library), (report_of(library, strict=True),))
     assert "check/F14" in {one.network for one in strict.bad if not isinstance(one, CaseResult)}

@@ -18,7 +18,7 @@ from pluginkit.validation import CHECKS, Ending, choose
 pytestmark = [pytest.mark.slow, pytest.mark.compile, pytest.mark.rtx]
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-FIELDS = {"F2", "F5", "F6", "F7", "F8", "F9", "Z1"}
+FIELDS = {"F2", "F5", "F6", "F7", "F8", "F9", "F15", "Z1"}
 """Of a plugin without fields there is nothing to ask."""
 KEPT = {"S4", "S5", "S10", "S11", "Z2"}
 """Nor of an IPluginV3 that keeps none in an engine."""

@@ -81,7 +81,7 @@ def test_a_model_that_breaks_it(tmp_path: Path, check: str) -> None:
 
 @pytest.mark.parametrize("check", ["M2"])
 def test_an_operator_of_nvidias_goes_before_it(tmp_path: Path, check: str) -> None:
-    """A plugin is called as an operator of the parser's, and the node says nothing of a namespace."""
+    """A plugin is called as an operator of the parser's, and the node says nothing about a namespace."""
     proto = model(name="Swish", domain="", imported=False, drop="plugin_namespace", outputs=("y",))
     assert ask(tmp_path / "model.onnx", proto, SWISH)[check].ending is Ending.FAILED
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from pluginkit.build.sanitizers import GPU_SANITIZERS
 from pluginkit.cli import command
 from pluginkit.errors import CheckFailed, FarmLost, ToolMissing, UsageError
-from pluginkit.judges.protocol import Answers, Item
+from pluginkit.evaluators.protocol import Answers, Item
 from pluginkit.run import on_gpu, project_checks
 from pluginkit.run.executors import LocalExecutor
 from pluginkit.run.options import Options
@@ -157,7 +157,7 @@ def run(*arguments: object) -> Result:
 def test_a_check_is_switched_off_with_its_reason(project: Project, compile_plugin: Compile) -> None:
     """All reports show the reason, of the check that would find something and of the file's."""
     reason = "the engines are signed"
-    folder = project(more=f'\n[checks]\nL1 = "{reason}"\nB19 = "one library a process"\n')
+    folder = project(more=f'\n[checks]\nclone-equal = "{reason}"\nB19 = "one library a process"\n')
     files = {kind: folder / f"out.{kind}" for kind in ("json", "junit")}
     asked = ("--include", "L1", "--include", "B19", "--include", "S1")
     out = (part for kind, file in files.items() for part in (f"--{kind}", file))
@@ -218,7 +218,8 @@ def test_a_reference_that_raises_is_no_pass(project: Project, compile_plugin: Co
 def test_a_gpu_without_compute_sanitizer(
     project: Project, compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it alone would see is skipped, and what the run without it has seen is not."""
+    """What it alone would see is skipped, and what the run without it has seen is not; nor does it stand for a run on
+    target cpu."""
     asked = []
 
     def run_(options: Options, *_: object) -> Report:
@@ -230,8 +231,8 @@ def test_a_gpu_without_compute_sanitizer(
     monkeypatch.setattr(on_gpu, "obstacle", lambda: "")
     monkeypatch.setattr(project_checks.runner, "run", run_)
     report = ask(project(), compile_plugin("none"), "G1", "G2", "E4")
-    assert result(report, "G1").ending is result(report, "E4").ending is Ending.PASSED
-    assert result(report, "G2").ending is Ending.SKIPPED
+    assert result(report, "G1").ending is Ending.PASSED
+    assert result(report, "E4").ending is result(report, "G2").ending is Ending.SKIPPED
     assert result(report, "G2").message == "no compute-sanitizer"
     assert asked == [(), (), tuple(GPU_SANITIZERS)]
     ask(project(), compile_plugin("none"), "G1", "E4")

@@ -26,11 +26,11 @@ from tests.validation import run_animals
 
 pytestmark = [pytest.mark.slow, pytest.mark.compile, pytest.mark.xdist_group("run zoo")]
 
-ASKED = ("plain/*/opt", "plain/*/max", "plain/*/count-7", "plain/*/special")
+ASKED = ("plain/*/opt", "plain/*/max", "plain/*/count-7", "plain/*/special", "cond-both/float32/opt/*")
 """The cases that animals are run in."""
 NEEDS: dict[str, dict[str, object]] = {
-    "run": {"only": ASKED, "judges": ("host",)},
-    "sanitizers": {"only": ("plain/float32/max",), "judges": ("host",), "sanitize": tuple(SANITIZERS)},
+    "run": {"only": ASKED, "evaluators": ("host",)},
+    "sanitizers": {"only": ("plain/float32/max",), "evaluators": ("host",), "sanitize": tuple(SANITIZERS)},
     "builder": {"only": ("plain/float32/opt",)},
     "registries": {"only": ("plain/float32/opt", "registry/*")},
 }
@@ -160,9 +160,9 @@ def test_an_animal_on_a_gpu(project: Path, monkeypatch: pytest.MonkeyPatch, chec
     target = "cpu" if check == "N2" else "gpu"
     for fault in (0, run_animals.NUMBERS[run_animals.ON_GPU[check]]):
         monkeypatch.setenv(run_animals.FAULT, str(fault))
-        judges = None if check == "N2" else ("host",)
+        evaluators = None if check == "N2" else ("host",)
         report = runner.run(
-            Options(project=project, only=("plain/float32/max",), judges=judges, target=target, **tool)  # type: ignore[arg-type]
+            Options(project=project, only=("plain/float32/max",), evaluators=evaluators, target=target, **tool)  # type: ignore[arg-type]
         )
         evidence = RunEvidence(members(project)[0].manifest, {CHECKS[check].need: report})
         result = result_of(CHECKS[check], "MyPlugin 1", evidence)

@@ -53,7 +53,7 @@ def test_a_log_is_valid(root: Path, strict: bool) -> None:
 
 
 def test_a_check_that_is_switched_off_is_told() -> None:
-    """With its reason, as a notification: it is no result, which GitHub would show as an alert."""
+    """With its reason, as a notification: it is not a result, which GitHub would show as an alert."""
     off = CheckResult("S5", "P 1", Ending.SKIPPED, message=f"{SWITCHED_OFF}: engines are signed")
     other = CheckResult("S1", "P 1", Ending.SKIPPED, message="nothing is serialized")
     log = sarif(report(other, off), Path())
@@ -72,7 +72,7 @@ SPOILED: dict[str, Callable[[Log], object]] = {
     "a property that there is none of": lambda log: log["runs"][0].update(found=3),
     "no tool": lambda log: log["runs"][0].pop("tool"),
     "another version": lambda log: log.update(version="2.0.0"),
-    "an index that is no number": lambda log: log["runs"][0]["results"][0].update(ruleIndex="0"),
+    "an index that is not a number": lambda log: log["runs"][0]["results"][0].update(ruleIndex="0"),
 }
 
 

@@ -18,8 +18,8 @@ from pluginkit.cli import command
 from pluginkit.library import linkage
 from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending, check_library, choose
 from pluginkit.validation.checking import CheckLimits
-from pluginkit.validation.child import Answer, of_guess
 from pluginkit.validation.subject import Known
+from pluginkit.validation.validation_worker import Answer, of_guess
 from tests.compilers import default_cxx
 from tests.host import test_ioext, test_v3
 from tests.host.conftest import STRICT, Compile
@@ -36,6 +36,7 @@ DYNAMIC = {
     "B10": "name_nvidia",
     "B22": "crash_load",
     "I1": "type_other",
+    "I12": "type_later",
     "I4": "name_latin",
     "I5": "namespace_lost",
     "I6": "create_namespace",
@@ -111,6 +112,8 @@ ENDINGS = {"B23"}
 """Of endings.cpp."""
 READS = {"Z1": "fields", "Z2": "serialized", "Z3": "formats", "Z4": "shapes"}
 """Of endings.cpp too."""
+VALUES = {"F15"}
+"""Of `test_a_value_that_is_not_survived_says_nothing_of_none`."""
 LATE = {"F7": "createPlugin", "S5": "deserializePlugin"}
 """Of higher levels: the probes themselves break them."""
 
@@ -193,6 +196,25 @@ def test_a_plugin_that_reads_what_is_not_there(compile_plugin: Compile, check: s
     assert check != "F7" or one.message == "the process ended with SIGSEGV, given the field 'factor' without data"
 
 
+def test_a_clone_that_has_another_name_once_it_was_configured(compile_plugin: Compile, models: Models) -> None:
+    """The clone of a fresh plugin is all that L1 itself asks for."""
+    model = models("Probe", "tests", 2, factor=2.0)
+    chosen = [CHECKS["L1"], CHECKS["I12"]]
+    clone, name = check_library(compile_plugin("type_clone"), chosen, model=model, limits=CheckLimits(20.0)).results
+    assert (clone.ending, name.ending) == (Ending.FAILED, Ending.SKIPPED)
+    assert "the clone's getPluginType answers 'Other', the original's 'Probe'" in clone.message
+
+
+def test_a_value_that_is_not_survived_says_nothing_of_none(compile_plugin: Compile) -> None:
+    report = check_library(compile_plugin("value_crashes"), [CHECKS["F15"], CHECKS["F7"]], limits=CheckLimits(20.0))
+    listed, without = report.results
+    assert listed.ending is Ending.WARNING
+    assert listed.message == "the process ended with SIGABRT, given the field 'factor' with 1 (kFLOAT32)"
+    assert without.ending is Ending.SKIPPED
+    assert "no value of a field is known that createPlugin survives" in without.message
+    assert {one.ending for one in check_library(compile_plugin("none"), [CHECKS["F15"]]).results} == {Ending.PASSED}
+
+
 @pytest.mark.parametrize("check", ENDINGS)
 def test_a_library_that_does_not_come_back_from_its_end(
     endings: Path, monkeypatch: pytest.MonkeyPatch, check: str
@@ -268,7 +290,7 @@ def test_a_creator_may_assert_fields_that_nobody_gave(made: str, listed: bool) -
 
 def test_what_the_loader_finds_is_here(compile_plugin: Compile, monkeypatch: pytest.MonkeyPatch) -> None:
     """By LD_PRELOAD, or the rpath of conda's python, which a search by files does not see."""
-    monkeypatch.setattr(linkage, "_find", lambda *_: None)
+    monkeypatch.setattr(linkage, "find_for", lambda *_: None)
     report = check_library(compile_plugin("none"), [CHECKS["B12"], CHECKS["I1"]])
     assert [one.ending for one in report.results] == [Ending.PASSED, Ending.PASSED]
     report = check_library(compile_plugin("crash_load"), [CHECKS["B12"], CHECKS["I1"]])
@@ -308,4 +330,4 @@ def test_a_file(tmp_path: Path, check: str) -> None:
 def test_every_check_has_its_animal() -> None:
     """Those of models, of manifests and of runs are in the modules of that name here."""
     mine = {one.id for one in CHECKS.values() if one.need in ("file", "loaded", "plugin")}
-    assert {*DYNAMIC, *IOEXT, *V3, *FILES, *LATE, *ENDINGS, *READS} == mine
+    assert {*DYNAMIC, *IOEXT, *V3, *FILES, *LATE, *VALUES, *ENDINGS, *READS} == mine

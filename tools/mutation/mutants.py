@@ -63,7 +63,7 @@ class Mutant:
 
 
 def sources(project: Path) -> list[Path]:
-    """The C++ and CUDA sources of a project, as they are mutated; the Python module's is none of the plugin's."""
+    """The C++ and CUDA sources of a project, as they are mutated; the Python module's is not one of the plugin's."""
     return sorted(path for path in (project / "src").iterdir() if path.suffix in {".h", ".cpp", ".cu", ".cuh"})
 
 

@@ -12,11 +12,11 @@ from typing import TextIO
 from mutation.mutants import NAMESPACE, Mutant
 from pluginkit.build import build
 from pluginkit.errors import BuildFailed, PluginkitError
-from pluginkit.judges.protocol import ON_CPU, RunWork
+from pluginkit.evaluators.protocol import ON_CPU, RunWork
 from pluginkit.manifest import Manifest
-from pluginkit.process.crew import Common, Sessions
+from pluginkit.process.worker_pool import Common, Sessions
 from pluginkit.run.execution import LocalWorkplace, execute
-from pluginkit.run.items import JudgePart, parts
+from pluginkit.run.items import EvaluatorPart, parts
 from pluginkit.run.selection import select
 from pluginkit.testing import planning
 from pluginkit.testing.calibration import BY_DEFAULT
@@ -53,22 +53,22 @@ class Plugin:
     Attributes:
         project: its folder.
         work: the plan.
-        judges: who takes part, each with its items.
+        evaluators: who takes part, each with its items.
     """
 
     project: Path
     work: RunWork
-    judges: tuple[JudgePart, ...]
+    evaluators: tuple[EvaluatorPart, ...]
 
     @property
     def absent(self) -> dict[str, str]:
-        """The judges that take no part, and why."""
-        return {one.judge.NAME: one.absent for one in self.judges if one.absent}
+        """The evaluators that take no part, and why."""
+        return {one.evaluator.NAME: one.absent for one in self.evaluators if one.absent}
 
     @property
     def present(self) -> list[str]:
-        """The judges that take part."""
-        return [one.judge.NAME for one in self.judges if not one.absent]
+        """The evaluators that take part."""
+        return [one.evaluator.NAME for one in self.evaluators if not one.absent]
 
     def attempt(self, seconds: float) -> Outcome:
         """Build the project as it is now and run its items until one fails; none is started after so many seconds."""
@@ -84,7 +84,7 @@ class Plugin:
         sessions = Sessions(Common())
         place = LocalWorkplace(sessions, lambda _: library, lambda: library)
         try:
-            for item in (item for part in self.judges for item in part.items):
+            for item in (item for part in self.evaluators for item in part.items):
                 if time.monotonic() - started > seconds:
                     return outcome(UNFINISHED, item.id)
                 bad = [one for one in execute(item, self.work, place).results if one.outcome.bad]

@@ -49,7 +49,7 @@ def most(elements: int) -> str:
 
 
 def shown(field: Attribute) -> str:
-    """A field's default, for a person."""
+    """A field's default, for the user."""
     value = field.default
     if isinstance(value, tuple):
         return f"[{', '.join(map(str, value))}]"

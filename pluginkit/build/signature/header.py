@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pluginkit import bases
 from pluginkit.build.signature import expressions, fields
+from pluginkit.build.signature.cpp_names import check_cpp
 from pluginkit.build.signature.fields import quote
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest, Tensor, slug
@@ -32,7 +33,7 @@ def header(manifest: Manifest) -> str:
     """The text of the header that `pluginkit/layer.h` makes a plugin of.
 
     Raises:
-        UsageError: a base that there is no layer of, or a field's default that C++ can't have.
+        UsageError: a base that there is no layer of, a name or a field's default that C++ can't have.
     """
     base = manifest.plugin.base
     if base not in _BASES:
@@ -40,6 +41,7 @@ def header(manifest: Manifest) -> str:
             f"There is no layer of base '{base}' ({bases.BASES[base].interface}).",
             hint=f"pluginkit/layer.h makes {', '.join(_BASES)}.",
         )
+    _check_members(manifest)
     lines = [
         "// The signature of pluginkit.toml, which is compiled into this by `pluginkit build`. Change that, not this.",
         "#pragma once",
@@ -48,7 +50,7 @@ def header(manifest: Manifest) -> str:
         "#include <pluginkit/layer/sizes.h>",
         "#include <pluginkit/layer/tensor.h>",
         "",
-        *(f"#include <{one}>" for one in ("array", "cmath", "cstdint", "limits", "string", "tuple", "vector")),
+        *(f"#include <{one}>" for one in ("array", "cmath", "cstddef", "cstdint", "limits", "string", "vector")),
         "",
         f"namespace {cpp_namespace(manifest.plugin.name)}",
         "{",
@@ -59,6 +61,14 @@ def header(manifest: Manifest) -> str:
         f"}} // namespace {cpp_namespace(manifest.plugin.name)}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _check_members(manifest: Manifest) -> None:
+    """Refuse what can be no member of the structs: pluginkit.toml may be of a class that has other names for them."""
+    named = [(one.name, "a field") for one in manifest.fields]
+    named += [(one.name, "a tensor") for one in (*manifest.execution_inputs(), *manifest.outputs)]
+    for name, what in named:
+        check_cpp(name, f"{what}'s name", "Rename it in pluginkit.toml, or write the class without pluginkit/layer.h.")
 
 
 def _of_kernel(manifest: Manifest) -> list[str]:
@@ -103,6 +113,8 @@ def _of_plugin(manifest: Manifest) -> list[str]:
         f"static constexpr char const* kVersion = {quote(plugin.version)};",
         f"static constexpr char const* kNamespace = {quote(plugin.namespace)};",
         f"static constexpr auto kBase = pluginkit::Base::{_BASES[plugin.base]};",
+        "//! The same with a TensorRT that has no IPluginV3.",
+        f"static constexpr auto kBaseBeforeV3 = pluginkit::Base::{_BASES[plugin.interfaces[0]]};",
         "//! Of what an engine keeps: another one if that changes.",
         f"static constexpr uint32_t kSerialVersion = 0x{_serial_version(manifest):08X}U;",
         f"static constexpr int32_t kInputs = {len(given)};",
@@ -127,9 +139,14 @@ def _of_plugin(manifest: Manifest) -> list[str]:
         f"static constexpr bool kAliased = {_bool(any(tensor.alias for tensor in made))};",
         f"static constexpr int32_t kAliasOf[] = {{{_list(aliases)}}};",
         f"static constexpr int32_t kTactics = {sets if sets > 1 else 0};",
+        f"static constexpr size_t kFields = {len(manifest.fields)};",
         f"using Fields = {cpp_namespace(plugin.name)}::Fields;",
         "",
-        *_block("static constexpr auto fields() noexcept", _fields(manifest)),
+        "//! Calls f on each field.",
+        *_block(
+            "template <typename F>\nstatic void each([[maybe_unused]] F const& f)",
+            [f"f({fields.described(field)});" for field in manifest.fields],
+        ),
         "//! What is wrong with fields' values; empty where nothing is.",
         *_block(
             "static std::string problem([[maybe_unused]] Fields const& f)", [*fields.problems(manifest), "return {};"]
@@ -190,13 +207,6 @@ def _scale_axis(tensor: Tensor) -> str:
     if tensor.scale is None:
         return "pluginkit::kNoScale"
     return "pluginkit::kOneScale" if tensor.scale_axis is None else str(tensor.scale_axis)
-
-
-def _fields(manifest: Manifest) -> list[str]:
-    described = [f"    {fields.described(field)}" for field in manifest.fields]
-    lines = ["return std::make_tuple(", *(f"{one}," for one in described[:-1]), *described[-1:]]
-    lines[-1] += ");"
-    return lines
 
 
 def _scales(tensors: tuple[Tensor, ...]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import click
@@ -13,19 +14,24 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import farms, progress, terminal
+from pluginkit import layouts
+from pluginkit.api.checks import ContractReport, located, run
+from pluginkit.bases import BASES
+from pluginkit.cli import farms, progress, targets, terminal
 from pluginkit.cli.inspection.fuzz import Duration, fuzz, fuzz_one
 from pluginkit.cli.report_files import check_writable
-from pluginkit.errors import UsageError
-from pluginkit.manifest import FILE_NAME
+from pluginkit.demands import NAMES, both
+from pluginkit.errors import CheckFailed
+from pluginkit.layouts import TARGETS, TargetName
 from pluginkit.process import files
-from pluginkit.run.project_checks import ProjectOptions, check_project
+from pluginkit.run.project_checks import ProjectOptions
 from pluginkit.run.project_fuzzing import prepare
-from pluginkit.validation import CHECKS, CheckReport, CheckResult, Ending, baseline, check_library, choose
+from pluginkit.runtimes.tensorrt import foreseen
+from pluginkit.validation import CHECKS, CheckResult, Ending, baseline, choose
 from pluginkit.validation.catalog import DEFAULT_LEVEL
 from pluginkit.validation.checking import CheckLimits
 from pluginkit.validation.fuzzing.fuzzing import CoveredLibrary, FuzzOptions
-from pluginkit.validation.reports import junit, sarif, to_json
+from pluginkit.validation.reports import junit, sarif
 
 _STYLES = {
     Ending.PASSED: "green",
@@ -52,9 +58,11 @@ _FILE = click.Path(path_type=Path)
     "--include",
     multiple=True,
     metavar="PATTERN",
-    help="Only these check ids or groups, of any level: S*, shapes. May be repeated.",
+    help="Only these check ids, names or groups, of any level: S*, clone-*, shapes. May be repeated.",
 )
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Skip these check ids or groups. May be repeated.")
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Skip these check ids, names or groups. May be repeated."
+)
 @click.option(
     "--creator",
     "creators",
@@ -105,6 +113,7 @@ _FILE = click.Path(path_type=Path)
     help="Folder with the inputs for --fuzz; new inputs are added.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for --fuzz.")
+@targets.option("none")
 @click.option("--list", "listing", is_flag=True, help="List the checks and exit.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show passed and skipped checks.")
 def command(
@@ -131,6 +140,7 @@ def command(
     fuzz_input: str | None,
     corpus: Path,
     seed: int,
+    asked_for: tuple[str, ...],
     listing: bool,
     verbose: bool,
 ) -> int:
@@ -157,15 +167,15 @@ def command(
         },
     )
     given_library = library
-    project, library = _asked(subject, library)
+    project, library = located(subject, library)
     for file in (json_file, junit_file, sarif_file, new_baseline):
         check_writable(file)
     known = baseline.read(baseline_file) if baseline_file else None
     limits = CheckLimits(timeout, int(memory * 2**30), jobs or 0)
-    asked = ProjectOptions(project, library, model, creators, limits, strict, in_process) if project else None
+    asked = ProjectOptions(project or Path(), library, model, creators, limits, strict, in_process)
     if fuzzing or fuzz_input:
         options = FuzzOptions(library or Path(), creators, model, fuzzing, None, corpus, seed, limits)
-        if asked:
+        if project:
             with progress.bar("building", console, elapsed=True) as step:
                 fuzzed = prepare(asked, covered=fuzz_input is None, step=step)
             covered = fuzzed.coverage if isinstance(fuzzed.coverage, CoveredLibrary) else None
@@ -173,30 +183,16 @@ def command(
             strict = fuzzed.strict
             if not fuzz_input:
                 console.print(_libfuzzer(fuzzed.coverage), style="dim")
-        options = replace(options, command=_again(subject, given_library, options))
+        options = replace(options, command=_repeat_command(subject, given_library, options))
         if fuzz_input:
             results = fuzz_one(options, fuzz_input, console, strict=strict)
         else:
             results = fuzz(options, console, strict=strict)
-        report = CheckReport(options.library, (), results, strict)
+        report = ContractReport(options.library, (), results, strict)
         _write(report, json_file, junit_file, sarif_file)
         return report.exit_code
     with progress.bar("loading the library", console, elapsed=True) as step, farms.opened(farm, on) as executor:
-        if asked:
-            report = check_project(asked, chosen, step, executor)
-        else:
-            assert library is not None
-            report = check_library(
-                library,
-                chosen,
-                wanted=creators,
-                model=model,
-                limits=limits,
-                strict=strict,
-                in_process=in_process,
-                asker=executor.asker(library, jobs=0) if executor else None,
-                step=step,
-            )
+        report = run(project, library, asked, chosen, step, executor)
     if new_baseline:
         baseline.write(new_baseline, report.results)
         known = baseline.read(new_baseline)
@@ -204,28 +200,21 @@ def command(
         report = replace(report, results=baseline.apply(known, report.results))
     _write(report, json_file, junit_file, sarif_file)
     console.print(_shown(report, verbose=verbose))
+    told = _targets(report, layouts.targets(asked_for))
+    console.print(Text("\n").join(Text(one) for _, one in told), end="\n" if told else "")
     console.print(_known(report, new_baseline), end="")  # on one line, for the shell
-    return report.exit_code
+    return max([report.exit_code, *(code for code, _ in told)])
 
 
-def _asked(subject: Path | None, library: Path | None) -> tuple[Path | None, Path | None]:
-    """The project, if a pluginkit.toml is there, and the library, unless the project's is to be built.
-
-    Raises:
-        UsageError: neither is named nor here.
-    """
-    if subject is None or subject.is_dir() or subject.name == FILE_NAME:
-        project = (subject.parent if subject.is_file() else subject) if subject else Path()
-        if not (project / FILE_NAME).is_file():
-            raise UsageError(
-                f"pluginkit check needs a library or a project, and there is no {FILE_NAME} in {project.resolve()}.",
-                hint="pluginkit check build/.../libmy_plugin.so",
-            )
-        return project, library
-    if library is not None:
-        raise UsageError("--library is for a project's folder.", hint=f"pluginkit check {library}")
-    beside = subject.resolve().parent
-    return (beside if (beside / FILE_NAME).is_file() else None), subject
+def _targets(report: ContractReport, names: tuple[TargetName, ...]) -> list[tuple[int, str]]:
+    """What tables say of each plugin in each TensorRT, a line each, with the exit code that it makes."""
+    found = []
+    for name, plugin in product(names, report.plugins):
+        found.append((0, f"{plugin.name} for {TARGETS[name].title}, by tables:"))
+        known = [base for base, one in BASES.items() if one.interface == plugin.base]
+        told = foreseen.of_plugin(known, name) if known else foreseen.of_table(name)
+        found += [(CheckFailed.exit_code * (one.what == "interface" and one.refused), f"  {one.line}") for one in told]
+    return found
 
 
 def _libfuzzer(found: CoveredLibrary | str) -> str:
@@ -234,7 +223,7 @@ def _libfuzzer(found: CoveredLibrary | str) -> str:
     return f"By clang++ {found.version}'s libFuzzer, which goes on with what reaches new code of the plugin."
 
 
-def _again(subject: Path | None, library: Path | None, options: FuzzOptions) -> list[str]:
+def _repeat_command(subject: Path | None, library: Path | None, options: FuzzOptions) -> list[str]:
     """The command that fuzzes the same, without the fuzzer's options."""
     usual = CheckLimits()
     command = ["pluginkit", "check", *([str(subject)] if subject else [])]
@@ -246,9 +235,9 @@ def _again(subject: Path | None, library: Path | None, options: FuzzOptions) -> 
     return command
 
 
-def _write(report: CheckReport, json_file: Path | None, junit_file: Path | None, sarif_file: Path | None) -> None:
+def _write(report: ContractReport, json_file: Path | None, junit_file: Path | None, sarif_file: Path | None) -> None:
     if json_file:
-        files.write(json_file, json.dumps(to_json(report), indent=2) + "\n")
+        files.write(json_file, json.dumps(report.to_json(), indent=2) + "\n")
     if junit_file:
         junit(report).write(str(junit_file), pretty=True)
     if sarif_file:
@@ -257,21 +246,24 @@ def _write(report: CheckReport, json_file: Path | None, junit_file: Path | None,
 
 def _listing(names: list[str]) -> Table:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for title in ("id", "level", "group", "kind", "of", "what is asked"):
+    for title in ("id", "name", "level", "group", "kind", "of", "what is asked"):
         rows.add_column(title, overflow="fold")
     for name in names:
         one = CHECKS[name]
-        rows.add_row(one.id, str(one.level), one.group, one.kind, ", ".join(one.of) or "all", Text(one.title))
+        rows.add_row(
+            one.id, NAMES[one.id], str(one.level), one.group, one.kind, ", ".join(one.of) or "all", Text(one.title)
+        )
     return rows
 
 
-def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
+def _shown(report: ContractReport, *, verbose: bool) -> RenderableType:
     lines: list[RenderableType] = []
     for plugin in report.plugins:
         name = "::".join(filter(None, (plugin.namespace, plugin.name)))
         how = {
             "": "no plugin could be made",
             "nothing": "made of no fields",
+            "draws": "made of fields that were drawn",
             "model": "made of the model's values",
             "manifest": "made of pluginkit.toml's values",
         }
@@ -285,7 +277,7 @@ def _shown(report: CheckReport, *, verbose: bool) -> RenderableType:
     return Group(*lines)
 
 
-def _known(report: CheckReport, new_baseline: Path | None) -> Text:
+def _known(report: ContractReport, new_baseline: Path | None) -> Text:
     """How many findings a new baseline has, and the option that reads it; empty without one, or where it has none."""
     count = report.count(Ending.KNOWN)
     if new_baseline is None or not count:
@@ -296,7 +288,7 @@ def _known(report: CheckReport, new_baseline: Path | None) -> Text:
 def _result(one: CheckResult) -> RenderableType:
     asked = CHECKS[one.check]
     head = Text.assemble(
-        "\n", (one.ending.value, _STYLES[one.ending]), (f" {one.check} ", "bold"), asked.title, f"  {one.plugin}"
+        "\n", (one.ending.value, _STYLES[one.ending]), (f" {both(one.check)} ", "bold"), asked.title, f"  {one.plugin}"
     )
     if one.ending is Ending.PASSED:
         return head
@@ -306,7 +298,7 @@ def _result(one: CheckResult) -> RenderableType:
     return Group(*lines)
 
 
-def _reasons(report: CheckReport) -> RenderableType:
+def _reasons(report: ContractReport) -> RenderableType:
     """Why checks were skipped, each reason once."""
     alike: dict[str, list[str]] = {}
     for one in report.results:

@@ -12,13 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.api.models import ModelReport, read
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report, split
 from pluginkit.cli.report_files import check_writable
 from pluginkit.errors import PluginkitError, UsageError
-from pluginkit.importing import Imported, ImportOptions, model, run
+from pluginkit.importing import ImportOptions, onnx_graph
 from pluginkit.importing import profiles as profiles_
 from pluginkit.importing.rewrites.fixing import fix
+from pluginkit.layouts import targets
 from pluginkit.process.escapes import shown
 from pluginkit.reporting import model_page
 
@@ -59,6 +61,7 @@ def command(
     outputs: str | None,
     into: Path,
     profiles: tuple[str, ...],
+    asked_for: tuple[str, ...],
     seed: int,
     timeout: float,
     strict: bool,
@@ -71,14 +74,14 @@ def command(
     the command that makes a plugin project for each missing operator. `pluginkit import` does the same with plugins.
     Exit code 0 if all models are fine, 1 if there is a problem with one, 2 if one cannot be read.
     """
-    _one({"--fix": fixed, "--cut": cuts, "--outputs": outputs}, {"--profile": profiles}, models)
+    _check_single_change({"--fix": fixed, "--cut": cuts, "--outputs": outputs}, {"--profile": profiles}, models)
     if html:
         check_writable(html)
         model_page.check()
     console = model_report.opened(as_json=as_json)
-    options = ImportOptions(models[0], (), profiles, seed, timeout, strict)
+    options = ImportOptions(models[0], (), profiles, seed, timeout, strict, targets=targets(asked_for))
     found, unread = _read(models, options, console, as_json=as_json)
-    made: list[Imported] = []
+    made: list[ModelReport] = []
     if cuts:
         made = split.cut(found[0], [_names(one) for one in cuts], into, options, console, as_json=as_json)
     elif outputs:
@@ -89,16 +92,16 @@ def command(
     if html:
         model_page.write(found, html)
     if as_json:
-        read = [one.to_json() for one in found]
-        read += [{"model": str(path), "error": str(error)} for path, error in unread.items()]
-        click.echo(json.dumps({"models": read}, indent=2))
+        plain = [one.to_json() for one in found]
+        plain += [{"model": str(path), "error": str(error)} for path, error in unread.items()]
+        click.echo(json.dumps({"models": plain}, indent=2))
     elif len(models) > 1:
         _summary(found, unread, console)
     # What was made counts, where something was.
     return max([*(one.exit_code for one in made or found), *(error.exit_code for error in unread.values())])
 
 
-def _one(changes: dict[str, object], others: dict[str, object], models: tuple[Path, ...]) -> None:
+def _check_single_change(changes: dict[str, object], others: dict[str, object], models: tuple[Path, ...]) -> None:
     """That a model is changed in one way, and that what is for one model isn't asked of several."""
     asked = [option for option, given in changes.items() if given]
     if len(asked) > 1:
@@ -114,18 +117,18 @@ def _names(text: str) -> list[str]:
 
 def _read(
     models: tuple[Path, ...], options: ImportOptions, console: Console, *, as_json: bool
-) -> tuple[list[Imported], dict[Path, PluginkitError]]:
+) -> tuple[list[ModelReport], dict[Path, PluginkitError]]:
     """A report of each model, printed at once, and why others can't be read.
 
     Raises:
         PluginkitError: there is one model, and it can't be read.
     """
-    found: list[Imported] = []
+    found: list[ModelReport] = []
     unread: dict[Path, PluginkitError] = {}
     for path in models:
         try:
             with progress.spinner(f"{path}: reading", console, elapsed=True) as step:
-                found.append(run(replace(options, model=path), step))
+                found.append(read(replace(options, model=path), step))
         except PluginkitError as error:
             if len(models) == 1:
                 raise
@@ -136,9 +139,11 @@ def _read(
     return found, unread
 
 
-def _fix(before: Imported, made: Path, options: ImportOptions, console: Console, *, as_json: bool) -> list[Imported]:
+def _fix(
+    before: ModelReport, made: Path, options: ImportOptions, console: Console, *, as_json: bool
+) -> list[ModelReport]:
     """Rewrite the model, and look at what came of it; nothing where there is nothing to rewrite."""
-    profile = before.profile or profiles_.profile(profiles_.declared_inputs(model.load(before.model)), [])
+    profile = before.profile or profiles_.profile(profiles_.declared_inputs(onnx_graph.load(before.model)), [])
     with progress.spinner("comparing the rewritten model with the original", console, elapsed=True) as step:
         done = fix(before.model, made, before.unserved, profile, seed=options.seed, timeout=options.timeout)
         if not done.changes:
@@ -146,7 +151,7 @@ def _fix(before: Imported, made: Path, options: ImportOptions, console: Console,
                 console.print(Text(f"\n{made} is not written: no rewrite is known for this model.", style="yellow"))
             return []
         step(f"{made}: reading")
-        after = run(replace(options, model=made), step)
+        after = read(replace(options, model=made), step)
     if not as_json:
         console.print(Text(f"\n{shown(str(made))}", style="bold"))
         for change in done.changes:
@@ -157,7 +162,7 @@ def _fix(before: Imported, made: Path, options: ImportOptions, console: Console,
     return [after]
 
 
-def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console: Console) -> None:
+def _summary(found: list[ModelReport], unread: dict[Path, PluginkitError], console: Console) -> None:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("model", "nodes", "not implemented", "errors", "build", "run"):
         rows.add_column(title, overflow="fold")
@@ -165,7 +170,7 @@ def _summary(found: list[Imported], unread: dict[Path, PluginkitError], console:
         errors = sum(problem.level == "error" for problem in one.problems)
         rows.add_row(
             Text(shown(str(one.model))),
-            str(len(one.served)),
+            str(len(one.implementations)),
             Text(shown(", ".join(operator.operator for operator in one.unserved)) or "-"),
             str(errors),
             Text(one.verdict.status if one.verdict else "not asked"),

@@ -62,7 +62,7 @@ def _obstacle(fleet: Fleet) -> ToolMissing | None:
 
 def _table(workers: list[FarmWorker]) -> Table:
     shown = Table(title=f"{len(workers)} worker{'s' * (len(workers) != 1)}", title_justify="left", box=None)
-    for name in ("machine", "worker", "threads", "memory", "GPUs", "pluginkit", "judges"):
+    for name in ("machine", "worker", "threads", "memory", "GPUs", "pluginkit", "evaluators"):
         shown.add_column(name, overflow="fold")
     for one in workers:
         facts = one.facts
@@ -79,18 +79,18 @@ def _table(workers: list[FarmWorker]) -> Table:
             facts.pluginkit,
             Text(one.problem, style="bold red")
             if one.problem
-            else "\n".join(f"{name} {it.version}".rstrip() for name, it in facts.judges.items() if it.found),
+            else "\n".join(f"{name} {it.version}".rstrip() for name, it in facts.evaluators.items() if it.found),
         )
     return shown
 
 
 def _absent(workers: list[FarmWorker]) -> list[str]:
-    """What can't be tested: a judge that no worker has, with the first one's reason."""
+    """What can't be tested: an evaluator that no worker has, with the first one's reason."""
     ready = [one.facts for one in workers if one.facts and not one.problem]
     lines = []
-    for name in ready[0].judges if ready else ():
-        if not any(facts.judges[name].found for facts in ready):
-            first = ready[0].judges[name]
+    for name in ready[0].evaluators if ready else ():
+        if not any(facts.evaluators[name].found for facts in ready):
+            first = ready[0].evaluators[name]
             lines.append(f"{name}: on no worker: {first.reason}" + (f" ({first.remedy})" if first.remedy else ""))
     return lines
 

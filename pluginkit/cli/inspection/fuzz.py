@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pluginkit.cli import progress
+from pluginkit.demands import both
 from pluginkit.process import backtrace
 from pluginkit.validation.catalog import CHECKS
 from pluginkit.validation.fuzzing.fuzzing import FoundInput, FuzzOptions, FuzzReport, fuzz_library, repeat
@@ -90,7 +91,7 @@ def _finding(one: FoundInput, strict: bool) -> RenderableType:
     ending = ("failed", "bold red") if _fails(result, strict) else ("warning", "bold yellow")
     times = f", {one.times:,} times" if one.times > 1 else ""
     lines: list[RenderableType] = [
-        Text.assemble("\n", ending, (f" {asked.id} ", "bold"), asked.title, f"  {one.plugin}{times}"),
+        Text.assemble("\n", ending, (f" {both(asked.id)} ", "bold"), asked.title, f"  {one.plugin}{times}"),
         Text(f"  {result.text}"),
         Text(f"  input: {one.finding.input}", style="dim"),
         Text(f"  source: {asked.source}", style="dim"),

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from pluginkit.api.models import read
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report
 from pluginkit.cli.report_files import check_writable
 from pluginkit.cli.store.options import store_option
 from pluginkit.cli.store.resolve import libraries_for
-from pluginkit.importing import ImportOptions, run
+from pluginkit.importing import ImportOptions
+from pluginkit.layouts import targets
 from pluginkit.reporting import model_page
 
 
@@ -59,6 +61,7 @@ def command(
     expected: Path | None,
     sanitize: tuple[str, ...],
     profiles: tuple[str, ...],
+    asked_for: tuple[str, ...],
     seed: int,
     timeout: float,
     strict: bool,
@@ -78,8 +81,10 @@ def command(
         if resolving:
             plugins = (*plugins, *libraries_for(model, named))
         checks = tuple(name.strip() for names in sanitize for name in names.split(","))
-        options = ImportOptions(model, plugins, profiles, seed, timeout, strict, data, expected, checks)
-        found = run(options, show)
+        options = ImportOptions(
+            model, plugins, profiles, seed, timeout, strict, data, expected, checks, (), targets(asked_for)
+        )
+        found = read(options, show)
     if html:
         model_page.write([found], html)
     if as_json:

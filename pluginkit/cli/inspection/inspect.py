@@ -12,10 +12,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from pluginkit.api.libraries import inspect
 from pluginkit.cli import terminal
-from pluginkit.creators.loading import Loaded, load
-from pluginkit.errors import CheckFailed, PluginCrashed
-from pluginkit.library import Inspection, Problem, inspect
+from pluginkit.creators.loading import Loaded
+from pluginkit.demands import both
+from pluginkit.library import Inspection, Problem
 from pluginkit.process.escapes import shown
 
 _STYLES = {"loaded": "green", "refused": "yellow", "crashed": "bold red", "hung": "bold red", "missing": "dim"}
@@ -45,25 +46,16 @@ def command(library: Path, loading: bool, timeout: float, as_json: bool) -> int:
     Exit code 0 if there is nothing worse than warnings, 1 if hosts cannot use the library, 6 if loading it crashes or
     hangs.
     """
-    found = inspect(library)
-    loaded = load(library, timeout=timeout) if loading else None
+    found = inspect(library, load=loading, timeout=timeout)
     if as_json:
-        more = {} if loaded is None else {"loaded": [one.to_json() for one in loaded]}
-        click.echo(json.dumps({**found.to_json(), **more}, indent=2))
+        click.echo(json.dumps(found.to_json(), indent=2))
     else:
         console = terminal.console()
         console.print(_facts(found))
-        for one in loaded or []:
+        for one in found.loaded or ():
             console.print(_loaded(one))
         console.print(problems(found.problems))
-    return _exit_code(found, loaded)
-
-
-def _exit_code(found: Inspection, loaded: list[Loaded] | None) -> int:
-    if any(one.status in {"crashed", "hung"} for one in loaded or []):
-        return PluginCrashed.exit_code
-    unloadable = loaded is not None and not any(one.status == "loaded" for one in loaded)
-    return CheckFailed.exit_code if found.broken or unloadable else 0
+    return found.exit_code
 
 
 def _facts(found: Inspection) -> Table:
@@ -133,7 +125,7 @@ def problems(found: tuple[Problem, ...]) -> Group:
     for one, nodes in alike.items():
         style = "bold red" if one.level == "error" else "bold yellow"
         where = shown(_nodes(list(filter(None, nodes))))
-        rule = f" [{one.rule}]" if one.rule else ""
+        rule = f" [{both(one.rule)}]" if one.rule else ""
         lines.append(Text.assemble((f"\n{one.level}{rule}: ", style), where, shown(one.text, "\n")))
         if one.fix:
             lines.append(Text.assemble(("  fix: ", "bold"), shown(one.fix, "\n")))

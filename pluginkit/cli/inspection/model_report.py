@@ -13,28 +13,31 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from pluginkit.cli import table, terminal
+from pluginkit.cli import table, targets, terminal
 from pluginkit.cli.inspection.inspect import problems
-from pluginkit.importing import Imported
-from pluginkit.importing.building import advice, log_lines
+from pluginkit.importing import Imported, building
+from pluginkit.importing.building import log_lines
+from pluginkit.importing.engines.targets import ModelTarget
+from pluginkit.importing.engines.whole import EngineOutcome
+from pluginkit.importing.missing_operators import MissingOperator, commands, labels
 from pluginkit.importing.rules.table import FORESEES
 from pluginkit.importing.shape_tensors import TensorClass
-from pluginkit.importing.unserved import UnservedOperator, commands, labels
 from pluginkit.process.escapes import quoted, shown
 from pluginkit.run import messages
-from pluginkit.runtimes.rtx import refusals
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHAPE_TENSORS = 8
 """So many shape tensors are shown."""
 NATIVE = 12
-"""So many nodes that NVIDIA's parser serves itself are shown; all others are."""
+"""So many nodes that NVIDIA's parser implements itself are shown; all others are."""
+LAYERS = 8
+"""So many layers of an engine are shown, the slowest."""
 REWRITTEN = ("loop-in-if", "if-in-if", "size-in-loop", "size-in-flow")
 """Refusals of NVIDIA's builder (`runtimes/rtx/refusals.py`) for which --fix has a rewrite."""
 LINES = "\n\t"
 """What a message of several lines keeps of its control characters."""
-_STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "nobody": "bold red"}
+_STYLES = {"native": "dim", "plugin": "green", "function": "cyan", "missing": "bold red"}
 _OPTIONS = (
     click.option(
         "--profile",
@@ -45,6 +48,7 @@ _OPTIONS = (
         "dynamic dimension: 1, 4, 16, or the smallest sizes that onnxruntime runs if NVIDIA's builder refuses "
         "these. May be repeated.",
     ),
+    targets.option("none"),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for the inputs."),
     click.option(
         "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds before a step is stopped."
@@ -77,12 +81,16 @@ def show(found: Imported, console: Console, title: str = "") -> None:
         console.print(Text(f"\n{shown(title)}", style="bold"))
     console.print(_nodes(found))
     if found.unserved:
-        console.print(_unserved(found.unserved))
+        console.print(_missing(found.unserved))
     if any(_worth(one) for one in found.tensors):
         console.print(_shape_tensors(found))
+    for one in found.targets:
+        console.print(_target(one))
     # That nothing at all is wrong is for the build and the run to say.
     console.print(problems(found.problems) if found.problems else Text("\nNo rule is broken.", style="green"))
     console.print(_build(found))
+    if found.engine is not None:
+        console.print(_in_engine(found.engine))
     console.print(_ran(found))
     if commands := following(found):
         # One line each, to be copied.
@@ -93,18 +101,26 @@ def show(found: Imported, console: Console, title: str = "") -> None:
     console.print(Text(f"\n{found.last_line}", style=_ending(found)))
 
 
+def _target(one: ModelTarget) -> Group:
+    """What tables say of a TensorRT that the model is for."""
+    lines = [Text(f"\nfor {one.title}, by tables:", style="bold")]
+    lines += [Text.assemble(("  refused: ", "bold red"), shown(line)) for line in one.refused]
+    lines += [Text(f"  {line}", style="dim") for line in one.known]
+    return Group(*lines) if len(lines) > 1 else Group(*lines, Text("  nothing that it refuses is known"))
+
+
 def following(found: Imported) -> list[str]:
-    """The commands to type next, for unserved operators; what one lacks is a line that begins with #."""
+    """The commands to type next, for missing operators; what one lacks is a line that begins with #."""
     model = quoted(str(found.model))
     fixed = quoted(str(found.model.with_name(f"{found.model.stem}-fixed.onnx")))
-    refusal = refusals.recognise(found.verdict) if found.verdict else None
+    refusal = building.refusal(found.verdict, found.implementations) if found.verdict else None
     rewritten = any(one.rewrite for one in found.unserved) or (refusal is not None and refusal.id in REWRITTEN)
-    rewritten |= any(one.rule == "M8" and "condition" in one.text for one in found.problems)
+    rewritten |= any((one.rule == "M8" and "condition" in one.text) or "--fix" in one.fix for one in found.problems)
     fix = [f"pluginkit doctor {model} --fix {fixed}"] if rewritten else []
     return [*fix, *commands(found.unserved)]
 
 
-def _unserved(found: Sequence[UnservedOperator]) -> Group:
+def _missing(found: Sequence[MissingOperator]) -> Group:
     rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for title in ("not implemented", "nodes", "where", "can TensorRT's own layers express it?"):
         rows.add_column(title, overflow="fold")
@@ -124,19 +140,20 @@ def _nodes(found: Imported) -> Group:
     for title in ("node", "operator", "implemented by"):
         rows.add_column(title, overflow="fold")
     native = 0
-    for one in found.served:
+    for one in found.implementations:
         native += one.by == "native"
         if one.by != "native" or native <= NATIVE:
             rows.add_row(
                 Text(one.place.label), Text(shown(one.place.operator)), Text(shown(one.who), style=_STYLES[one.by])
             )
-    count: Counter[str] = Counter(one.by for one in found.served)
+    count: Counter[str] = Counter(one.by for one in found.implementations)
     parts = [f"{count[by]} {by}" for by in _STYLES if count[by]]
     hidden = native - NATIVE
     more = f" ({hidden} native ones are not shown; --json has all)" if hidden > 0 else ""
-    nodes = f"{len(found.served)} node{'' if len(found.served) == 1 else 's'}"
-    line = f"\n{nodes}: {', '.join(parts) or 'none'}{more}. Native is what {found.judge} knows."
-    return Group(rows, Text(line))
+    nodes = f"{len(found.implementations)} node{'' if len(found.implementations) == 1 else 's'}"
+    line = f"\n{nodes}: {', '.join(parts) or 'none'}{more}. Native is what {found.evaluator} knows."
+    lines = [Text(f"{name}: {who}.") for name, who in found.not_in_all.items()]
+    return Group(rows, Text(line), *([Text("Not in all parsers:"), *lines] if lines else []))
 
 
 def _worth(one: TensorClass) -> bool:
@@ -184,10 +201,12 @@ def _build(found: Imported) -> Group:
         head.append("; see the errors above. NVIDIA's own message:" if explained else "")
         head.append(f"\n{shown(verdict.message, LINES)}", style="dim" if explained else "")
     lines = [head]
-    if (fix := advice(verdict)) and not explained:
+    if (fix := found.build_fix) and not explained:
         lines.append(Text.assemble(("  fix: ", "bold"), fix))
     if not verdict.ok and found.defaulted and not explained:
-        lines.append(Text(f"  Nobody gave the open dimensions of {shown(', '.join(found.defaulted))}: see below."))
+        lines.append(
+            Text(f"  The dynamic dimensions of {shown(', '.join(found.defaulted))} were not given: see below.")
+        )
     if not verdict.ok:
         lines += _log_lines("printed", verdict.printed)
     lines += _log_lines("", log_lines(verdict))
@@ -201,6 +220,29 @@ def _build(found: Imported) -> Group:
     return Group(*lines)
 
 
+def _in_engine(found: EngineOutcome) -> Group:
+    """The build and run by TensorRT 8, and where the time goes."""
+    style = {"compared": "green", "ran": "yellow", "not asked": "yellow"}.get(found.status, "bold red")
+    head = Text.assemble((f"\nin an engine of TensorRT {found.version}: ", "bold"), (found.status, style))
+    head.append(f": {shown(found.message, LINES)}")
+    lines = [head, *([Text.assemble(("  fix: ", "bold"), found.fix)] if found.fix else [])]
+    if not found.layers:
+        return Group(*lines)
+    whole = sum(one.milliseconds for one in found.layers)
+    plugins = sum(one.milliseconds for one in found.layers if one.plugin)
+    share = f", of which plugins {plugins:.3f} ms" if any(one.plugin for one in found.layers) else ""
+    count = f"{len(found.layers)} layer{'' if len(found.layers) == 1 else 's'}"
+    lines.append(
+        Text(f"  built in {found.seconds:.1f} s; {count}, {whole:.3f} ms{share} (medians, by TensorRT's profiler)")
+    )
+    slowest = sorted(found.layers, key=lambda one: -one.milliseconds)
+    for one in slowest[:LAYERS]:
+        text = f"  {one.milliseconds:8.3f} ms  {shown(one.name)}{' (plugin)' if one.plugin else ''}"
+        lines.append(Text(text, style="dim"))
+    more = len(slowest) - LAYERS
+    return Group(*lines, *([Text(f"  ({more} more; --json has all)", style="dim")] if more > 0 else []))
+
+
 def _log_lines(who: str, log: Sequence[str]) -> list[Text]:
     """The first of a log's lines."""
     lines = [line for text in dict.fromkeys(log) for line in text.splitlines()]
@@ -211,7 +253,7 @@ def _log_lines(who: str, log: Sequence[str]) -> list[Text]:
 def _ran(found: Imported) -> Group:
     ran = found.ran
     style = {"compared": "green", "ran": "yellow", "not run": "yellow"}.get(ran.status, "bold red")
-    alone = not any(one.by == "plugin" for one in found.served)
+    alone = not any(one.by == "plugin" for one in found.implementations)
     what = "run on the CPU, by onnxruntime" if alone else "run on the CPU, against onnxruntime and reference.py"
     what = f"run on the CPU, against {shown(ran.against)}: " if ran.against else f"{what}: "
     what = what.replace("on the CPU", f"on the CPU with {' and then with '.join(ran.checks)}") if ran.checks else what
@@ -221,7 +263,8 @@ def _ran(found: Imported) -> Group:
         )
     ]
     if ran.remedy:
-        lines.append(Text.assemble(("  fix: ", "bold"), shown(f"{ran.remedy[0].upper()}{ran.remedy[1:]}.", LINES)))
+        fix = f"{ran.remedy[0].upper()}{ran.remedy[1:].removesuffix('.')}."
+        lines.append(Text.assemble(("  fix: ", "bold"), shown(fix, LINES)))
     lines += _log_lines("", ran.log)
     lines += [Text(f"  {shown(line)}", style="dim") for line in ran.drawn]
     for output in ran.outputs:

@@ -9,10 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from pluginkit.api.models import ModelReport, read
 from pluginkit.cli import progress
 from pluginkit.cli.inspection import model_report
 from pluginkit.errors import UsageError
-from pluginkit.importing import Imported, ImportOptions, model, run
+from pluginkit.importing import ImportOptions, onnx_graph
 from pluginkit.importing import cutting as cutting_
 from pluginkit.importing import profiles as profiles_
 from pluginkit.importing.files import external
@@ -21,16 +22,16 @@ from pluginkit.process.escapes import quoted, shown
 
 
 def cut(
-    whole: Imported,
+    whole: ModelReport,
     cuts: Sequence[Sequence[str]],
     into: Path,
     options: ImportOptions,
     console: Console,
     *,
     as_json: bool,
-) -> list[Imported]:
+) -> list[ModelReport]:
     """Write a model's parts, say what crosses between them, and report on each."""
-    profile = whole.profile or profiles_.profile(profiles_.declared_inputs(model.load(whole.model)), [])
+    profile = whole.profile or profiles_.profile(profiles_.declared_inputs(onnx_graph.load(whole.model)), [])
     _folder(into)
     with progress.spinner("cutting the model", console, elapsed=True):
         made = cutting_.cut(whole.model, cuts, into, profile, seed=options.seed, timeout=options.timeout)
@@ -49,12 +50,12 @@ def cut(
 
 
 def outputs(
-    whole: Imported, names: Sequence[str], into: Path, options: ImportOptions, console: Console, *, as_json: bool
-) -> list[Imported]:
+    whole: ModelReport, names: Sequence[str], into: Path, options: ImportOptions, console: Console, *, as_json: bool
+) -> list[ModelReport]:
     """Write a model with other outputs, and report on it."""
     _folder(into)
     file = into / f"{whole.model.stem}-outputs.onnx"
-    proto = model.load(whole.model)
+    proto = onnx_graph.load(whole.model)
     if missing := external.left_out(proto):
         raise UsageError(f"{whole.model} can't be written with other outputs: {missing}.")
     fixing.write(cutting_.with_outputs(proto, names), file)
@@ -85,9 +86,9 @@ def _tell(part: cutting_.Part, file: Path, console: Console) -> None:
             console.print(Text(line, style="yellow" if value.name in part.wrong else ""))
 
 
-def _report(file: Path, options: ImportOptions, console: Console, *, as_json: bool) -> Imported:
+def _report(file: Path, options: ImportOptions, console: Console, *, as_json: bool) -> ModelReport:
     with progress.spinner(f"{file}: reading", console, elapsed=True) as step:
-        found = run(replace(options, model=file), step)
+        found = read(replace(options, model=file), step)
     if not as_json:
         model_report.show(found, console, title=str(file))
     return found

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
 
 from pluginkit import layouts
-from pluginkit.build import Artifact, build
+from pluginkit.api.builds import BuildReport, build
+from pluginkit.build import Artifact
 from pluginkit.build.artifact import ASKED
 from pluginkit.build.output import Step
 from pluginkit.build.signature.emit import emit as write_headers
@@ -75,7 +77,7 @@ from pluginkit.manifest import FILE_NAME
 def command(
     *,
     project: Path,
-    target: str | None,
+    target: Literal["auto", "cpu", "gpu", "all"] | None,
     archs: tuple[str, ...],
     werror: bool,
     as_json: bool,
@@ -103,7 +105,7 @@ def command(
                 hint="A project says these in its CMakeLists.txt.",
             )
         with _shown_progress(console) as show:
-            made = build(project, target or "", archs=archs, werror=werror, python=True, chosen=wanted, progress=show)
+            report = build(project, target=target or "", archs=archs, werror=werror, layouts=wanted, progress=show)
     else:
         if archs or werror or target in ("gpu", "all") or project != Path():
             raise UsageError(
@@ -112,33 +114,20 @@ def command(
             )
         chosen = SourceSet(find(sources, Path.cwd()), include, define, layout or "")
         with _shown_progress(console) as show:
-            made = [build_sources(chosen, output, progress=show)]
+            report = BuildReport((build_sources(chosen, output, progress=show),))
     if as_json:
-        click.echo(_as_json(made))
+        click.echo(json.dumps(report.to_json(), indent=2))
         return
-    for one in made:
+    for one in report.artifacts:
         console.print(_sentence(one), highlight=False)
         if one.module is not None:
             name = one.module.name.split(".")[0]
             console.print(f"Python: import {name}, from {_shown(one.module.parent)}", highlight=False)
     if sources is not None:
-        adopt = f"pluginkit adopt {shlex.quote(str(_shown(made[0].library)))}"
+        adopt = f"pluginkit adopt {shlex.quote(str(_shown(report.library)))}"
         console.print(f"Next: {'pluginkit test' if Path(FILE_NAME).exists() else adopt}", highlight=False)
-    elif any(one.target == "cpu" for one in made):
+    elif any(one.target == "cpu" for one in report.artifacts):
         console.print("Next: pluginkit test", highlight=False)
-
-
-def _as_json(made: list[Artifact]) -> str:
-    described = [
-        {
-            "library": str(one.library),
-            "module": str(one.module) if one.module else None,
-            **one.info,
-            "fresh": one.fresh,
-        }
-        for one in made
-    ]
-    return json.dumps(described, indent=2)
 
 
 def _emit(project: Path, folder: Path) -> None:
@@ -148,11 +137,11 @@ def _emit(project: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _shown_progress(console: Console) -> Iterator[Callable[[str], None]]:
+def _shown_progress(console: Console) -> Iterator[progress.Say]:
     """Progress in one line, and a compiler's output as it is."""
     with progress.steps("configuring", console) as step:
 
-        def show(line: str) -> None:
+        def show(line: str, _done: int = 0, _total: int | None = None, /) -> None:
             if isinstance(line, Step):
                 step(line, line.since)
             else:

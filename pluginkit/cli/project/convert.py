@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from pluginkit import scaffold
-from pluginkit.bases import BASES
+from pluginkit.bases import written
 from pluginkit.manifest import Manifest
 
 
 @click.command("convert")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
-@click.option("--to", "base", required=True, metavar="BASE", help="Target interface: dynamic, ioext or v3.")
+@click.option("--to", "base", required=True, metavar="BASE", help="Target: dynamic, ioext, v3, or dynamic,v3.")
 def command(project: Path, base: str) -> None:
     """Make PROJECT's layer (default: the current folder) a plugin of another interface.
 
@@ -22,5 +22,5 @@ def command(project: Path, base: str) -> None:
     """
     file = scaffold.convert(project, base)
     plugin = Manifest.load(file).plugin
-    click.echo(f'{plugin.name} is an {BASES[plugin.base].interface} now: {file} has base = "{plugin.base}".')
+    click.echo(f"{file} has base = {written(plugin.interfaces)} now: {plugin.name} is an {plugin.shown}.")
     click.echo("Next: pluginkit test")

@@ -7,13 +7,18 @@ from typing import Any
 
 import click
 
-from pluginkit import parser_operators, scaffold
+from pluginkit import layouts, parser_operators
 from pluginkit.bases import BASES
-from pluginkit.cli import progress, signature, terminal
+from pluginkit.cli import progress, signature, targets, terminal
 from pluginkit.dtypes import DType
 from pluginkit.errors import UsageError
-from pluginkit.manifest import Manifest
+from pluginkit.installation import tensorrt8
+from pluginkit.layouts import BEFORE_V3, DEFAULT_TARGETS, TARGETS, TargetName
+from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.process import files
 from pluginkit.process.escapes import quoted, shown
+from pluginkit.runtimes.tensorrt import foreseen
+from pluginkit.scaffold import new
 from pluginkit.scaffold.kernels.patterns import PATTERNS, advice, chosen
 
 
@@ -74,6 +79,7 @@ from pluginkit.scaffold.kernels.patterns import PATTERNS, advice, chosen
     metavar="NAME:[TYPE:]DIMS",
     help="With --from-onnx: a tensor's shape that inference can't find, as features:n,64,56,56. May be repeated.",
 )
+@targets.option("10, 11, rtx, and 8.5 where a TensorRT 8 is found")
 @click.option(
     "--plugins",
     multiple=True,
@@ -106,6 +112,7 @@ def command(
     namespace: str,
     version: str,
     base: str,
+    asked_for: tuple[str, ...],
 ) -> None:
     """Write a new plugin project. NAME is the C++ class, for example MyPlugin.
 
@@ -118,6 +125,7 @@ def command(
     `pluginkit doctor MODEL.onnx` prints that command for each unsupported operator. With --from-torch it is taken from
     a class, which is called with the tensors of --example.
     """
+    wanted = layouts.targets(asked_for)
     if model is not None or torch_target is not None:
         option = "--from-torch" if torch_target is not None else "--from-onnx"
         own = (
@@ -137,7 +145,7 @@ def command(
                 "--from-torch takes --example alone, and none of --from-onnx, --op, --node, --profile, --data, "
                 "--types, --shape, --plugins, --kernel."
             )
-        _from_torch(torch_target, example, name or "", directory, base)
+        _from_torch(torch_target, example, name or "", directory, base, wanted)
         return
     if example:
         raise UsageError("--example needs --from-torch.", hint="Add --from-torch MODULE:CLASS.")
@@ -154,7 +162,7 @@ def command(
             "base": base,
             "kernel": kernel,
         }
-        _from_model(model, directory, asked)
+        _from_model(model, directory, asked, wanted)
         return
     if operator or node or profiles or data or types or declared or plugins:
         raise UsageError(
@@ -163,9 +171,9 @@ def command(
         )
     if name is None:
         raise UsageError("The plugin's name is missing.", hint="As in: pluginkit new MyPlugin")
-    project = scaffold.new(
+    project = new(
         name,
-        directory=directory,
+        directory=directory or Path(),
         inputs=inputs,
         outputs=outputs,
         fields=signature.fields(fields, no_fields=no_fields),
@@ -176,7 +184,7 @@ def command(
         workspace=workspace,
         kernel=kernel,
     )
-    manifest = _made(project)
+    manifest = _made(project, wanted)
     begins(chosen(manifest, kernel), manifest)
     click.echo("\nNext:")
     click.echo(f"  cd {quoted(str(_shown(project)))}")
@@ -187,7 +195,7 @@ def command(
         click.echo(f"\nNote: {note}")
 
 
-def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> None:
+def _from_model(model: Path, directory: Path | None, asked: dict[str, Any], wanted: tuple[TargetName, ...]) -> None:
     # Only here: the model's side needs onnx and the whole of `importing`.
     from pluginkit.importing.extraction.project import FromModel, extract
 
@@ -198,7 +206,7 @@ def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> N
         )
     with progress.spinner("reading the model, and running it up to its nodes", terminal.console(), elapsed=True):
         found = extract(FromModel(model, **asked), directory)
-    manifest = _made(found.project)
+    manifest = _made(found.project, wanted)
     count = len(found.nodes)
     click.echo(f"\nFrom {count} node{'' if count == 1 else 's'} of {shown(found.operator)} in {shown(str(model))}:")
     _found(manifest)
@@ -225,13 +233,15 @@ def _from_model(model: Path, directory: Path | None, asked: dict[str, Any]) -> N
 
 
 def begins(kernel: str, manifest: Manifest) -> None:
-    """Say what the kernel begins as, and which other patterns a person may want."""
-    click.echo(f"  kernel: begins as {kernel}, {PATTERNS[kernel].about}")
+    """Say what the kernel begins as, and which other patterns the user may want."""
+    click.echo(f"  kernel: {kernel}, {PATTERNS[kernel].about}")
     for line in advice(manifest, kernel):
         click.echo(f"          {line}")
 
 
-def _from_torch(target: str, example: str, name: str, directory: Path | None, base: str) -> None:
+def _from_torch(
+    target: str, example: str, name: str, directory: Path | None, base: str, wanted: tuple[TargetName, ...]
+) -> None:
     # Only here: it needs the whole of `importing`.
     from pluginkit.torch.project import extract
 
@@ -242,7 +252,7 @@ def _from_torch(target: str, example: str, name: str, directory: Path | None, ba
         )
     with progress.spinner("asking PyTorch", terminal.console(), elapsed=True):
         found = extract(target, example, name=name, directory=directory, base=base)
-    manifest = _made(found.project)
+    manifest = _made(found.project, wanted)
     click.echo(f"\nFrom {target}:")
     _found(manifest)
     click.echo(f"  test case: {found.case.relative_to(found.project)}, which pluginkit test runs")
@@ -274,12 +284,24 @@ def _shown(project: Path) -> Path:
     return project.relative_to(Path.cwd()) if project.is_relative_to(Path.cwd()) else project
 
 
-def _made(project: Path) -> Manifest:
-    """Say what was made."""
+def _made(project: Path, wanted: tuple[TargetName, ...]) -> Manifest:
+    """Say what was made, and what is known of the TensorRTs that it is for: those `wanted`, or a TensorRT 8 that is
+    here and the usual ones."""
+    manifest = Manifest.load(project)
+    if not wanted and tensorrt8.named() and manifest.plugin.base_in(BEFORE_V3):
+        wanted = ("8.5", *DEFAULT_TARGETS)
+    if wanted:
+        named = ", ".join(f'"{name}"' for name in wanted)
+        file = project / FILE_NAME
+        files.write(file, f"{file.read_text(encoding='utf-8').rstrip()}\n\n[targets]\ntensorrt = [{named}]\n")
     click.echo(f"Made {_shown(project)}/")
     for line in tree(project, "  "):
         click.echo(line)
-    return Manifest.load(project)
+    for name in wanted:
+        click.echo(f"For {TARGETS[name].title}, by tables:")
+        for one in foreseen.of_plugin(manifest.plugin.interfaces, name):
+            click.echo(f"  {one.line}")
+    return manifest
 
 
 def warn(name: str) -> None:

@@ -64,7 +64,7 @@ cpu_only_option = click.option("--cpu-only", is_flag=True, help="Allow libraries
 
 @dataclass(frozen=True)
 class RegistryOptions:
-    """What a person has said of registries, and of whose bundles are taken."""
+    """What the user has said of registries, and of whose bundles are taken."""
 
     registries: tuple[str, ...] = ()
     trust: Path | None = None
@@ -117,16 +117,16 @@ def asked_again(named: tuple[Path, ...], asked: RegistryOptions) -> list[str]:
 
 
 def chosen_for(name: str, resolver: Resolver) -> Chosen:
-    """What serves a plugin that a person names, as `NAMESPACE::NAME[@VERSION]`.
+    """What implements a plugin that the user names, as `NAMESPACE::NAME[@VERSION]`.
 
     Raises:
-        UsageError: it is no name.
+        UsageError: it is not a name.
         CheckFailed: nothing does; the reasons are in the message.
     """
     plugin, _, version = name.partition("@")
     namespace, _, plugin = plugin.rpartition("::")
     if not plugin:
-        raise UsageError(f"{name!r} is no plugin's name.", hint="NAMESPACE::NAME, with @VERSION behind it.")
+        raise UsageError(f"{name!r} is not a plugin's name.", hint="NAMESPACE::NAME, with @VERSION behind it.")
     identity = plugin, version or "1", namespace
     answer = resolver.plugin(identity)
     if answer.chosen is None:

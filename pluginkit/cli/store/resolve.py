@@ -33,7 +33,7 @@ from pluginkit.registry.lock import Lock
 from pluginkit.registry.resolving import PluginResolution, Resolution, Resolver, resolve, shown
 from pluginkit.registry.storage import stores
 
-_STYLES = {"native": "dim", "bundle": "green", "TensorRT's plugins": "cyan", "function": "cyan", "nobody": "bold red"}
+_STYLES = {"native": "dim", "bundle": "green", "TensorRT's plugins": "cyan", "function": "cyan", "missing": "bold red"}
 NATIVE = 12
 """So many native nodes are shown; all others are."""
 

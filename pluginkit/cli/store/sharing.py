@@ -166,7 +166,7 @@ def fitting(bundle: Bundle, systems: Collection[System]) -> list[Variant]:
 
 
 def the_tag(remote: repository.Repository) -> str:
-    """The only tag of a repository, where a person has given none.
+    """The only tag of a repository, where the user has given none.
 
     Raises:
         NothingSelected: there is none, or there are several.

@@ -81,7 +81,7 @@ def _sigstore_signature(path: Path, content: Content) -> bytes:
         raise UsageError(f"The signature {path} cannot be read: {error.strerror}.") from None
     if len(data) > archive.LONGEST_SIGNATURE or artifacts.signature_type(data) == artifacts.SIGNATURE:
         raise UsageError(
-            f"{path} is no bundle of sigstore: no JSON with such a mediaType.",
+            f"{path} is not a bundle of sigstore: no JSON with such a mediaType.",
             hint="sigstore sign manifest.json writes manifest.json.sigstore.json.",
         )
     signed = keyless.subjects(data)

@@ -1,4 +1,4 @@
-"""`pluginkit demo`: the main job from nothing, as a person would type it."""
+"""`pluginkit demo`: the main job from nothing, as the user would type it."""
 
 from __future__ import annotations
 

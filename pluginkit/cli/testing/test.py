@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from pluginkit.cli import farms
+from pluginkit.cli import farms, targets
 from pluginkit.cli.report_files import json_option
-from pluginkit.process import head_start
+from pluginkit.process import early_build
 
 
 @click.command("test")
@@ -119,6 +119,7 @@ from pluginkit.process import head_start
     metavar="REV",
     help="With DIR/... as PROJECT: only projects affected by changes since the git merge base with REV.",
 )
+@targets.option("[targets] of pluginkit.toml, or 10, 11 and rtx")
 @click.option("--shard", metavar="I/N", help="Run one part of the tests: 2/3 is the second of three.")
 @click.option(
     "--watch",
@@ -153,7 +154,7 @@ def command(program: bool | None, /, project: Path, **options: Any) -> int:
     plain = not options["sanitize"]
     # What is saved before --watch looks would be missed by a build that began earlier: its rounds begin their own.
     if plain and options["target"] != "gpu" and options["library"] is None and not options["watch"]:
-        head_start.begin(project)
+        early_build.begin(project)
     from pluginkit.process import fork_server
 
     serves = plain and options["farm"] is None
@@ -167,4 +168,4 @@ def command(program: bool | None, /, project: Path, **options: Any) -> int:
                 fork_server.branch()
         return test_session.run(project=project, **options)
     finally:
-        head_start.cancel()
+        early_build.cancel()

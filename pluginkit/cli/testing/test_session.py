@@ -6,7 +6,6 @@ import contextlib
 import json
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -14,13 +13,14 @@ from typing import Literal
 import click
 from rich.text import Text
 
+from pluginkit import layouts
+from pluginkit.api import tests
 from pluginkit.cli import farms, progress, table, terminal
 from pluginkit.cli.errors import show_error
 from pluginkit.cli.report_files import check_writable
 from pluginkit.cli.testing.precisions import chosen
-from pluginkit.errors import PluginkitError, UsageError
-from pluginkit.manifest import FILE_NAME
-from pluginkit.process import files, head_start
+from pluginkit.errors import UsageError
+from pluginkit.process import early_build, files
 from pluginkit.reporting import page
 from pluginkit.run import messages, several_plugins, watching
 from pluginkit.run.executors import Executor
@@ -52,6 +52,7 @@ def run(
     on: tuple[str, ...],
     since: str | None,
     shard: str | None,
+    asked_for: tuple[str, ...],
     watch: bool,
     verbose: int,
     json_file: Path | None,
@@ -65,7 +66,7 @@ def run(
     if html is not None:
         page.check()
     kept = _history(history)
-    project = _home(project, library)
+    project = tests.home(project, library)
     options = Options(
         project=project,
         precisions=chosen(precisions),
@@ -83,6 +84,7 @@ def run(
         strict=strict,
         large=large,
         shard=_shard(shard),
+        targets=layouts.targets(asked_for),
     )
     to_stdout = json_file is not None and str(json_file) == "-"
     if watch and to_stdout:
@@ -95,13 +97,14 @@ def run(
         console.print(Text(f"Nothing of a project has changed since {since}: nothing is tested."))
         return _nothing(options, since, json_file, html, junit)
     command_ = messages.again(
-        project, library, data, options.calibration, strict=strict, target=target, timeout=timeout, farm=farm, on=on
+        project, library, data, options.calibration, strict=strict, target=target, timeout=timeout, farm=farm, on=on,
+        asked_for=layouts.targets(asked_for),
     )  # fmt: skip
 
     def once(options: Options) -> Report:
         with progress.bar("planning", console, elapsed=True) as step, farms.opened(farm, on) as executor:
             runs = _run(options, several, step, executor)
-        report = runs.joined
+        report = tests.report_of(runs.joined)
         table.show_all(runs.reports, report, console, command=command_, detail=verbose)
         _write(report, json_file, junit)
         if html is not None:
@@ -134,11 +137,11 @@ def run(
 def _ahead(once: Callable[[Options], Report], options: Options) -> Report:
     """A round of --watch: the compiler is at work before anything else is done."""
     if options.target != "gpu" and options.library is None and not any(options.sanitize):
-        head_start.begin(options.project)
+        early_build.begin(options.project)
     try:
         return once(options)
     finally:
-        head_start.cancel()
+        early_build.cancel()
 
 
 def _history(folder: Path | None) -> Callable[[Sequence[Report]], None]:
@@ -152,13 +155,6 @@ def _history(folder: Path | None) -> Callable[[Sequence[Report]], None]:
     return found.add
 
 
-def _home(project: Path, library: Path | None) -> Path:
-    """The project: of a library without one, the folder that it is in, where `pluginkit adopt` may have put one."""
-    if library is not None and not (project / FILE_NAME).exists() and (library.parent / FILE_NAME).is_file():
-        return library.parent
-    return project
-
-
 def _shard(text: str | None) -> Shard | None:
     return None if text is None else Shard.parse(text)
 
@@ -169,23 +165,9 @@ def _run(
     """The run of one project, or of several."""
 
     def one_project(options: Options, step: Step) -> several_plugins.Runs:
-        return _with_checks(options, several_plugins.run(options, step, executor), step, executor)
+        return tests.run(options, step, executor)
 
     return one_project(options, step) if several is None else projects.run(several, options, one_project, step)
-
-
-def _with_checks(
-    options: Options, runs: several_plugins.Runs, step: Step, executor: Executor | None
-) -> several_plugins.Runs:
-    """The runs with the checks of the library; where these can't be asked, what the runs have shown is kept."""
-    if options.partial:
-        return runs
-    from pluginkit.run.project_checks import with_checks  # a quarter of what the command would import
-
-    try:
-        return replace(runs, reports=with_checks(options, runs.reports, step, executor))
-    except PluginkitError as error:
-        return replace(runs, errors=(*runs.errors, error))
 
 
 def _projects(options: Options, since: str | None, *, watch: bool) -> Sequence[projects.RepositoryProject] | None:
@@ -215,7 +197,7 @@ def _projects(options: Options, since: str | None, *, watch: bool) -> Sequence[p
 
 def _nothing(options: Options, since: str | None, json_file: Path | None, html: Path | None, junit: Path | None) -> int:
     """The files of a run that has nothing to do, for what collects them."""
-    report = Report(f"{options.project}", "", "", options.seed, (), ())
+    report = tests.TestReport(f"{options.project}", "", "", options.seed, (), ())
     _write(report, json_file, junit)
     if html is not None:
         again = shlex.join(["pluginkit", "test", str(options.project), "--changed-since", str(since)])

@@ -22,7 +22,7 @@ from pluginkit.manifest import Manifest
 from pluginkit.process import files
 from pluginkit.tuning import Tuned, TuneOptions, TuneReport, tune
 from pluginkit.tuning.choosing import LEAST
-from pluginkit.tuning.model import named
+from pluginkit.tuning.results import named
 from pluginkit.tuning.runner import journal_path
 
 SMALL = 1 << 20

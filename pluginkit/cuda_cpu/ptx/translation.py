@@ -94,7 +94,7 @@ def translate(text: str, operands: _Operands, place: str) -> str:
         names[f"%{number}"] = name = f"{_REGISTER}{number}"
         given = number >= len(operands.outputs) or "+" in constraint
         code.append(f"uint64_t {name} = {f'::pluginkit_cpu::ptx::image({expression})' if given else '0'};")
-    code.extend(_one(statement, names, place) for statement in _statements(text))
+    code.extend(_translate_statement(statement, names, place) for statement in _statements(text))
     for number, (_, expression) in enumerate(operands.outputs):
         code.append(f"::pluginkit_cpu::ptx::assign({expression}, {_REGISTER}{number});")
     # Not every register of a text is read.
@@ -116,7 +116,7 @@ def _statements(text: str) -> list[str]:
     return [" ".join(statement.split()) for statement in [*found, current] if statement.strip()]
 
 
-def _one(statement: str, names: dict[str, str], place: str) -> str:
+def _translate_statement(statement: str, names: dict[str, str], place: str) -> str:
     """A statement; registers that it declares are added to the names."""
     if statement.startswith(".reg"):
         return _declare(statement, names)

@@ -1,6 +1,7 @@
 //! Kernels that are given host memory. It can be told only where the test harness has named all device memory.
 
 #include "accesses_checks.h"
+#include "closed_pointers.h"
 #include "worker.h"
 
 #include <algorithm>
@@ -67,8 +68,9 @@ bool Checks::isDevice(uintptr_t address)
 
 void Checks::checkDevice(Access const& access)
 {
-    // An address that was freed, or is none, is the engine's to report.
-    if (access.address < 65536 || gMemory.findFreed(access.address) || !isNew("invalid-address", access.code, nullptr))
+    // An address that was freed, is none, or is closed, is the engine's to report.
+    if (access.address < 65536 || gMemory.findFreed(access.address) || !describeClosed(access.address).empty() ||
+        !isNew("invalid-address", access.code, nullptr))
     {
         return;
     }

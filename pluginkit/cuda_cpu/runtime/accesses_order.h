@@ -142,7 +142,7 @@ public:
     //! The current thread writes there in such an access: publishes what came before its last fence.
     void publish(uintptr_t address);
 
-    //! These addresses begin anew.
+    //! These addresses begin again.
     void forget(uintptr_t begin, size_t size);
 
     //! The x, y and z of a block of the launch, or of a thread of a block.

@@ -50,8 +50,8 @@ struct Collision
     Kept other;
     bool otherWrites;
 
-    //! A plain read meets another thread's atomic write. It is no race where some thread that read there then changes
-    //! the same bytes by an atomic, as loops around atomicCAS begin (and may end without one).
+    //! A plain read meets another thread's atomic write. It is not a race where some thread that read there then
+    //! changes the same bytes by an atomic, as loops around atomicCAS begin (and may end without one).
     bool isGuess() const noexcept
     {
         return otherWrites ? !access.writes && !access.atomic && other.atomic != 0 : access.atomic && other.atomic == 0;
@@ -71,7 +71,7 @@ public:
     //! Keeps the access. True if it collides with an earlier one; the first such is in `collision`.
     bool check(Access const& access, Collision& collision);
 
-    //! These addresses begin anew.
+    //! These addresses begin again.
     void forget(uintptr_t begin, size_t size);
 
     //! A plain read by this code was a guess, see Collision::isGuess.

@@ -21,7 +21,7 @@ public:
     //! Nobody has written these bytes.
     void begin(uintptr_t address, size_t size);
 
-    //! These bytes are no memory any more, or nothing is known of them.
+    //! These bytes are not memory any more, or nothing is known of them.
     void end(uintptr_t address, size_t size);
 
     void write(uintptr_t address, size_t size)

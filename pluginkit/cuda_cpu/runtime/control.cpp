@@ -4,6 +4,7 @@
 
 #include "cublas.h"
 #include "cudnn.h"
+#include "device.h"
 #include "findings.h"
 #include "launch.h"
 #include "memory.h"
@@ -30,6 +31,7 @@ cudaStream_t streamOf(void* stream) noexcept
 
 void enqueueBegin(void* stream)
 {
+    checkDevice(); // what was called before, as initialize, may have set another
     gStreams.beginEnqueue(streamOf(stream));
     gInEnqueue = true;
     restartOrders();
@@ -41,6 +43,7 @@ void enqueueEnd()
     endGuard();
     gInEnqueue = false;
     gStreams.endEnqueue({"enqueue", nullptr});
+    checkDevice();
 }
 
 int drain()
@@ -172,6 +175,18 @@ void checkNoSynchronization(Caller const& caller, char const* why)
     {
         report({"synchronization-in-enqueue",
                 std::string{caller.function} + " " + why + " in enqueue(), which must not wait",
+                {nullptr, 0},
+                caller.code});
+    }
+}
+
+void checkNoQuery(Caller const& caller)
+{
+    if (gInEnqueue)
+    {
+        report({"query-in-enqueue",
+                std::string{caller.function} +
+                    " in enqueue() asks whether work has ended, which a capture into a CUDA graph refuses",
                 {nullptr, 0},
                 caller.code});
     }

@@ -1,8 +1,11 @@
-//! CUDA's functions of devices: there is one, number 0.
+//! CUDA's functions of devices: there is one, number 0; or, where PLUGINKIT_CPU_DEVICE says so, a number of equal ones
+//! of which each host thread begins with the last, so that a plugin shows that takes 0 for the engine's.
 
 #include "device.h"
 
+#include "findings.h"
 #include "memory.h"
+#include "settings.h"
 #include "streams.h"
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 
 using pluginkit_cpu::answer;
 using pluginkit_cpu::attributeOf;
+using pluginkit_cpu::isDevice;
 using pluginkit_cpu::limitOf;
 
 namespace
@@ -34,7 +38,7 @@ cudaError_t give(T* to, T value, int device = 0) noexcept
                 return cudaErrorInvalidValue;
             }
             *to = value;
-            return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+            return isDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
         });
 }
 
@@ -103,27 +107,88 @@ void describe(cudaDeviceProp& device) noexcept
 
 } // namespace
 
+namespace pluginkit_cpu
+{
+
+inline namespace v2
+{
+
+namespace
+{
+
+//! Of the host thread: its device, if it has set one, and what set another than it began with.
+thread_local int tDevice = kNO_DEVICE;
+thread_local void const* tSetBy = nullptr;
+
+} // namespace
+
+int homeDevice() noexcept
+{
+    static int const home = static_cast<int>(option("PLUGINKIT_CPU_DEVICE", 0));
+    return home;
+}
+
+int currentDevice() noexcept
+{
+    return tDevice == kNO_DEVICE ? homeDevice() : tDevice;
+}
+
+bool isDevice(int device) noexcept
+{
+    return device >= 0 && device <= homeDevice();
+}
+
+bool setDevice(int device, void const* code) noexcept
+{
+    if (isDevice(device))
+    {
+        tDevice = device;
+        tSetBy = device == homeDevice() ? nullptr : code;
+    }
+    return isDevice(device);
+}
+
+void checkDevice()
+{
+    if (tSetBy == nullptr)
+    {
+        return;
+    }
+    int const left = tDevice;
+    void const* const code = tSetBy;
+    static_cast<void>(setDevice(homeDevice(), nullptr));
+    report({"other-device",
+            "the host thread's current device was " + std::to_string(homeDevice()) + ", and is " +
+                std::to_string(left) + " now",
+            {nullptr, 0},
+            code});
+}
+
+} // namespace v2
+
+} // namespace pluginkit_cpu
+
 extern "C"
 {
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDeviceCount(int* count)
     {
-        return give(count, 1);
+        return give(count, pluginkit_cpu::homeDevice() + 1);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaGetDevice(int* device)
     {
-        return give(device, 0);
+        return give(device, pluginkit_cpu::currentDevice());
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaSetDevice(int device)
     {
-        return only(device == 0, cudaErrorInvalidDevice);
+        return only(pluginkit_cpu::setDevice(device, __builtin_return_address(0)), cudaErrorInvalidDevice);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaInitDevice(int device, unsigned int, unsigned int)
     {
-        return only(device == 0, cudaErrorInvalidDevice);
+        return only(isDevice(device), cudaErrorInvalidDevice);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaChooseDevice(int* device, cudaDeviceProp const* wanted)
@@ -136,7 +201,7 @@ extern "C"
         return answer(
             [&]
             {
-                if (properties == nullptr || device != 0)
+                if (properties == nullptr || !isDevice(device))
                 {
                     return properties == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
                 }
@@ -157,7 +222,7 @@ extern "C"
                     return cudaErrorInvalidValue;
                 }
                 *value = *found;
-                return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+                return isDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
             });
     }
 
@@ -166,9 +231,9 @@ extern "C"
         return answer(
             [&]
             {
-                if (busId == nullptr || size < static_cast<int>(sizeof(kBUS_ID)) || device != 0)
+                if (busId == nullptr || size < static_cast<int>(sizeof(kBUS_ID)) || !isDevice(device))
                 {
-                    return device == 0 ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+                    return isDevice(device) ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
                 }
                 std::memcpy(busId, kBUS_ID, sizeof(kBUS_ID));
                 return cudaSuccess;
@@ -200,7 +265,7 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceCanAccessPeer(int* can, int device, int peer)
     {
-        return give(can, 0, device == 0 && peer == 0 ? 0 : 1);
+        return give(can, 0, isDevice(device) && isDevice(peer) ? 0 : pluginkit_cpu::kNO_DEVICE);
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaDeviceEnablePeerAccess(int peer, unsigned int)

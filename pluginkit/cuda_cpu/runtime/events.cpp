@@ -65,7 +65,7 @@ cudaError_t Streams::record(cudaEvent_t event, cudaStream_t stream)
     {
         Lock const inner{mMutex};
         auto const at = mEvents.find(nameOf(event));
-        if (at != mEvents.end() && at->second.record == number) // else destroyed, or recorded anew since
+        if (at != mEvents.end() && at->second.record == number) // else destroyed, or recorded again since
         {
             at->second.time = Clock::now();
         }
@@ -216,7 +216,13 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventQuery(cudaEvent_t event)
     {
-        return answer([&] { return gStreams.queryEvent(event); });
+        Caller const caller{"cudaEventQuery", __builtin_return_address(0)};
+        return answer(
+            [&]
+            {
+                pluginkit_cpu::checkNoQuery(caller);
+                return gStreams.queryEvent(event);
+            });
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaEventElapsedTime(float* milliseconds, cudaEvent_t from,

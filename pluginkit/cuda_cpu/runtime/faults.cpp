@@ -1,5 +1,6 @@
 #include "faults.h"
 
+#include "closed_pointers.h"
 #include "findings.h"
 #include "settings.h"
 #include "state.h"
@@ -117,6 +118,11 @@ void onFault(int signal, siginfo_t* info, void* context)
                 Place{nullptr, 0}, code});
         tError = cudaErrorLaunchFailure;
     }
+    else if (std::string const host = describeClosed(reinterpret_cast<uintptr_t>(info->si_addr)); !host.empty())
+    {
+        report({"host-pointer", "the thread follows " + host, Place{nullptr, 0}, code});
+        tError = cudaErrorIllegalAddress;
+    }
     else
     {
         char address[32];
@@ -124,7 +130,7 @@ void onFault(int signal, siginfo_t* info, void* context)
         std::string const known = describeAddress(info->si_addr);
         report({"invalid-address",
                 std::string{"the thread touches "} + address + ", " +
-                    (known.empty() ? "which is no memory of the process." : "which is " + known + "."),
+                    (known.empty() ? "which is not memory of the process." : "which is " + known + "."),
                 Place{nullptr, 0}, code});
         tError = cudaErrorIllegalAddress;
     }

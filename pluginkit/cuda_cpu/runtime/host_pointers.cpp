@@ -1,11 +1,13 @@
 //! Kernels that are given pointers to pageable host memory: no GPU reaches it, but for systems whose device attribute
 //! cudaDevAttrPageableMemoryAccess says so (CUDA C++ Programming Guide, "Unified Memory": HMM, ATS).
 
+#include "closed_pointers.h"
 #include "findings.h"
 #include "memory.h"
 
 #include <pluginkit/cpu/argument_pointers.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +17,7 @@
 
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -86,7 +89,7 @@ bool onStack(uintptr_t address) noexcept
     return address - number(begin) < size;
 }
 
-//! What a pointer that is no device memory's points to: as cudaPointerGetAttributes has it, memory that was "not
+//! What a pointer that is not device memory's points to: as cudaPointerGetAttributes has it, memory that was "not
 //! allocated in, mapped by or registered with" CUDA. More is said only where it is sure.
 std::string describe(void const* pointer)
 {
@@ -147,29 +150,112 @@ bool isNews(std::string const& argument)
     return std::getenv("PLUGINKIT_CPU_FINDINGS") != nullptr || told.isNew(argument);
 }
 
-} // namespace
-
-void checkPointer(char const* kernel, unsigned int index, size_t offset, void const* pointer) noexcept
+bool isHosts(void const* pointer)
 {
     uintptr_t const address = number(pointer);
     if (address < kLOWEST || inKernel() || !allIsKnown())
     {
-        return;
+        return false;
     }
     // A pointer behind the last byte may be the end of a range. One further out, but in the pages of device memory, is
     // no pointer to the host's: what the kernel does with it decides, and each access there is seen.
-    if (gMemory.find(address) || gMemory.find(address - 1) || gMemory.begins(address) || gMemory.findFreed(address) ||
-        gMemory.findInPages(address) || isManaged(address) || !isReadable(address))
+    return !gMemory.find(address) && !gMemory.find(address - 1) && !gMemory.begins(address) &&
+           !gMemory.findFreed(address) && !gMemory.findInPages(address) && !isManaged(address) && isReadable(address);
+}
+
+std::string argumentName(char const* kernel, unsigned int index)
+{
+    return "argument " + std::to_string(index) + " of " + kernel;
+}
+
+//! Address space without memory, in parts that stand for a host pointer each. The oldest is another's when all are
+//! used.
+class Closed
+{
+public:
+    Closed() noexcept
+    {
+        void* const memory =
+            mmap(nullptr, kPARTS * kPART, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mBegin = memory == MAP_FAILED ? 0 : number(memory);
+    }
+
+    //! A pointer into the part of that text, aligned as `pointer`; `pointer` itself where there is no address space.
+    void const* close(std::string const& text, void const* pointer)
+    {
+        std::lock_guard<std::mutex> const lock{mMutex};
+        if (mBegin == 0)
+        {
+            return pointer;
+        }
+        size_t part = 0;
+        while (part < kPARTS && mTexts[part] != text)
+        {
+            ++part;
+        }
+        if (part == kPARTS)
+        {
+            part = mNext++ % kPARTS;
+            mTexts[part] = text;
+        }
+        // In the middle, so that what is read before it is in the part, too.
+        return reinterpret_cast<void const*>(mBegin + part * kPART + kPART / 2 + number(pointer) % kALIGNMENT);
+    }
+
+    std::string find(uintptr_t address)
+    {
+        std::lock_guard<std::mutex> const lock{mMutex};
+        bool const inside = mBegin != 0 && address - mBegin < kPARTS * kPART;
+        return inside ? mTexts[(address - mBegin) / kPART] : std::string{};
+    }
+
+private:
+    static constexpr size_t kPARTS = 64;
+    static constexpr size_t kPART = size_t{1} << 30;
+    static constexpr size_t kALIGNMENT = 4096;
+
+    std::mutex mMutex;
+    uintptr_t mBegin{0};
+    size_t mNext{0};
+    std::array<std::string, kPARTS> mTexts;
+};
+
+Closed& closed()
+{
+    static Closed all;
+    return all;
+}
+
+} // namespace
+
+void checkPointer(char const* kernel, unsigned int index, void const* pointer) noexcept
+{
+    if (!isHosts(pointer))
     {
         return;
     }
-    std::string const part = offset == 0 ? "" : ", at byte " + std::to_string(offset) + " of it,";
-    std::string const argument = "argument " + std::to_string(index) + " of " + kernel + part;
+    std::string const argument = argumentName(kernel, index);
     if (isNews(argument))
     {
         report(
             {"host-pointer", argument + " points to " + describe(pointer), {nullptr, 0}, __builtin_return_address(0)});
     }
+}
+
+void const* closePointer(char const* kernel, unsigned int index, size_t offset, void const* pointer) noexcept
+{
+    if (!isHosts(pointer))
+    {
+        return pointer;
+    }
+    return closed().close("the pointer at byte " + std::to_string(offset) + " of " + argumentName(kernel, index) +
+                              ", which was " + describe(pointer),
+                          pointer);
+}
+
+std::string describeClosed(uintptr_t address)
+{
+    return closed().find(address);
 }
 
 } // namespace v2

@@ -148,7 +148,12 @@ namespace
     if (before + 1 == block.left)
     {
         complete(self, block, barrier, before);
-        return fiber;
+        if (!self.launch().schedule.byNumber())
+        {
+            return fiber;
+        }
+        self.ready().push(&fiber);
+        return self.next();
     }
     barrier.waiting[before] = &fiber;
     return self.next();

@@ -94,7 +94,7 @@ public:
 
     //! Makes memory of others known. False if a part of it is known already.
     bool add(Allocation const& allocation);
-    //! Forgets memory of others; false if there is none of that origin at this address.
+    //! Forgets memory of others; false if there is not one of that origin at this address.
     bool remove(uintptr_t begin, Origin origin);
 
     //! What an address belongs to: inside it, or outside within its guards.

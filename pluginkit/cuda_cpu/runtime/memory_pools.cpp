@@ -1,6 +1,7 @@
 //! Memory pools, as far as sources name them: there is one, and it gives plain device memory. And advice about managed
 //! memory, which changes nothing here.
 
+#include "device.h"
 #include "memory.h"
 #include "objects.h"
 #include "streams.h"
@@ -42,7 +43,7 @@ cudaError_t give(cudaMemPool_t* answerTo, int device) noexcept
                 return cudaErrorInvalidValue;
             }
             *answerTo = pool();
-            return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+            return pluginkit_cpu::isDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
         });
 }
 
@@ -66,7 +67,7 @@ extern "C"
         return answer(
             [&]
             {
-                cudaError_t const error = device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+                cudaError_t const error = pluginkit_cpu::isDevice(device) ? cudaSuccess : cudaErrorInvalidDevice;
                 return chosen == pool() ? error : cudaErrorInvalidValue;
             });
     }

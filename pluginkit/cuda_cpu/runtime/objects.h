@@ -12,7 +12,7 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-//! `kind` is a word for a person: "device memory", "stream". Without a caller it is the harness's own.
+//! `kind` is a word for the user: "device memory", "stream". Without a caller it is the harness's own.
 PLUGINKIT_CPU_HIDDEN void took(char const* kind, void const* object, size_t size, Caller const& caller);
 PLUGINKIT_CPU_HIDDEN void gaveBack(void const* object);
 PLUGINKIT_CPU_HIDDEN bool isTaken(char const* kind, void const* object);

@@ -71,6 +71,15 @@ public:
         return taken;
     }
 
+    //! The place of the one that goes `before` all others.
+    template <typename Before>
+    size_t best(Before before) const noexcept
+    {
+        return static_cast<size_t>(
+            std::min_element(mBegin, mEnd, [&](Fiber const* one, Fiber const* other) { return before(*one, *other); }) -
+            mBegin);
+    }
+
 private:
     static constexpr size_t kAHEAD = 4;
     static constexpr size_t kFIRST = 1024;

@@ -18,6 +18,10 @@ Schedule Schedule::fromText(char const* text, uint64_t launchNumber)
     {
         schedule.mKind = Kind::kREVERSE;
     }
+    else if (name == "lowest" || name == "highest")
+    {
+        schedule.mKind = name == "lowest" ? Kind::kLOWEST : Kind::kHIGHEST;
+    }
     else if (!name.empty() && name != "forward")
     {
         schedule.mKind = Kind::kSHUFFLED;
@@ -28,11 +32,11 @@ Schedule Schedule::fromText(char const* text, uint64_t launchNumber)
 
 uint64_t Schedule::block(uint64_t n, uint64_t blocks) const noexcept
 {
-    if (mKind == Kind::kFORWARD)
+    if (mKind == Kind::kFORWARD || mKind == Kind::kLOWEST)
     {
         return n;
     }
-    if (mKind == Kind::kREVERSE)
+    if (mKind == Kind::kREVERSE || mKind == Kind::kHIGHEST)
     {
         return blocks - 1 - n;
     }
@@ -52,7 +56,7 @@ void Schedule::threads(uint64_t block, unsigned int count, std::vector<unsigned 
 {
     order.resize(count);
     std::iota(order.begin(), order.end(), 0U);
-    if (mKind == Kind::kREVERSE)
+    if (mKind == Kind::kREVERSE || mKind == Kind::kHIGHEST)
     {
         for (unsigned int i = 0; i < count; ++i)
         {

@@ -10,7 +10,9 @@ namespace pluginkit_cpu
 inline namespace v2
 {
 
-//! Forward, reverse, or shuffled from a seed: what PLUGINKIT_CPU_SCHEDULE says.
+//! Forward, reverse, or shuffled from a seed; or `lowest` or `highest`: of the threads that can go on always the one
+//! with that number, so that one gets as far ahead of the others as the barriers let it. It is what
+//! PLUGINKIT_CPU_SCHEDULE says.
 class Schedule
 {
 public:
@@ -26,6 +28,18 @@ public:
     bool shuffled() const noexcept
     {
         return mKind == Kind::kSHUFFLED;
+    }
+
+    //! Whether the thread that goes on is the one with the lowest or highest number.
+    bool byNumber() const noexcept
+    {
+        return mKind == Kind::kLOWEST || mKind == Kind::kHIGHEST;
+    }
+
+    //! Of two threads' numbers, whether the first one's goes before.
+    bool before(unsigned int one, unsigned int other) const noexcept
+    {
+        return mKind == Kind::kLOWEST ? one < other : one > other;
     }
 
     //! The block that runs as the n-th of so many.
@@ -45,6 +59,8 @@ private:
         kFORWARD,
         kREVERSE,
         kSHUFFLED,
+        kLOWEST,
+        kHIGHEST,
     };
 
     Kind mKind{Kind::kFORWARD};

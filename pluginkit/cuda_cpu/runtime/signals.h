@@ -25,7 +25,7 @@ struct Answers
 };
 
 //! While any runtime of the process has one, a single handler serves them all; the process's own handlers are back
-//! once the last one is gone, and get all signals that are no kernel's before.
+//! once the last one is gone, and get all signals that are not a kernel's before.
 class PLUGINKIT_CPU_HIDDEN Handlers
 {
 public:

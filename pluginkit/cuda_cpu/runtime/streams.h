@@ -156,6 +156,9 @@ PLUGINKIT_CPU_HIDDEN bool inEnqueue() noexcept;
 PLUGINKIT_CPU_HIDDEN void checkNoAllocation(Caller const& caller);
 PLUGINKIT_CPU_HIDDEN void checkNoSynchronization(Caller const& caller, char const* why = "waits for the device");
 
+//! Reports a question whether work is done, in enqueue(): a stream that is captured refuses it.
+PLUGINKIT_CPU_HIDDEN void checkNoQuery(Caller const& caller);
+
 // --- control_access.cpp ---
 
 //! From here on a host access to device memory is a finding, except in work that opens it.

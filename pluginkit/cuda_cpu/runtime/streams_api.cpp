@@ -121,7 +121,13 @@ extern "C"
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamQuery(cudaStream_t stream)
     {
-        return answer([&] { return gStreams.query(stream); });
+        Caller const caller{"cudaStreamQuery", __builtin_return_address(0)};
+        return answer(
+            [&]
+            {
+                pluginkit_cpu::checkNoQuery(caller);
+                return gStreams.query(stream);
+            });
     }
 
     PLUGINKIT_CPU_HIDDEN cudaError_t pluginkit_cpu_v2_cudaStreamSynchronize(cudaStream_t stream)

@@ -61,8 +61,8 @@ void Streams::endEnqueue(Caller const& caller)
 {
     Lock const lock{mMutex};
     mInEnqueue = false;
-    std::vector<StreamState const*> all;
-    auto const take = [&all](auto const& each) { all.push_back(&each.second); };
+    std::vector<StreamState*> all;
+    auto const take = [&all](auto& each) { all.push_back(&each.second); };
     std::for_each(mStreams.begin(), mStreams.end(), take);
     std::for_each(mPerThread.begin(), mPerThread.end(), take);
     auto const given =
@@ -71,7 +71,7 @@ void Streams::endEnqueue(Caller const& caller)
     {
         return; // the harness gave a stream that isn't one
     }
-    for (StreamState const* const stream : all)
+    for (StreamState* const stream : all)
     {
         bool const worked = stream->enqueueNumber == mEnqueue && stream->amount > 0 && stream != *given;
         auto const known = (*given)->knows.find(stream->identity);
@@ -83,6 +83,8 @@ void Streams::endEnqueue(Caller const& caller)
                     caller.code});
         }
     }
+    // It is of this enqueue() alone, and memory that the plugin's calls have made it take.
+    std::for_each(all.begin(), all.end(), [](StreamState* each) { each->knows.clear(); });
 }
 
 } // namespace v2

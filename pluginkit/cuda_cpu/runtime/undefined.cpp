@@ -197,7 +197,8 @@ std::string mismatch(Mismatch const& data, Value pointer)
     }
     if ((pointer & (alignment - 1)) != 0)
     {
-        return of + "the misaligned address " + hex(pointer) + ", which is no multiple of " + std::to_string(alignment);
+        return of + "the misaligned address " + hex(pointer) + ", which is not a multiple of " +
+               std::to_string(alignment);
     }
     return of + "the address " + hex(pointer) + ", where there is not enough room for it";
 }
@@ -279,7 +280,7 @@ extern "C"
     {
         say(data->location,
             "a " + std::string{data->type->name} + " has the value " + text(*data->type, value) +
-                ", which is none of that type",
+                ", which is not one of that type",
             PLUGINKIT_CPU_CALLER);
     }
 
@@ -307,7 +308,7 @@ extern "C"
     PLUGINKIT_CPU_HIDDEN void __ubsan_handle_alignment_assumption(Typed* data, Value pointer, Value alignment,
                                                                   Value /*offset*/)
     {
-        say(data->location, "the address " + hex(pointer) + " is no multiple of " + std::to_string(alignment),
+        say(data->location, "the address " + hex(pointer) + " is not a multiple of " + std::to_string(alignment),
             PLUGINKIT_CPU_CALLER);
     }
 

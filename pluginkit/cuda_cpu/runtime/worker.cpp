@@ -120,7 +120,7 @@ void Worker::runHere(LaunchState& launch, bool first)
     mShared = false;
     mBegan = now();
     mIdleTurns = 0;
-    mPlain = !launch.schedule.shuffled() && !launch.configuration.cooperative;
+    mPlain = !launch.schedule.shuffled() && !launch.schedule.byNumber() && !launch.configuration.cooperative;
     mRandom = Random{launch.schedule.seed()};
     mLimit = launch.timeLimit;
     mLastEnded = mBegan;
@@ -147,7 +147,7 @@ void Worker::runHere(LaunchState& launch, bool first)
     tWorker = nullptr;
     if (launch.error != cudaSuccess)
     {
-        // Some threads were left where they stood: their stacks begin anew.
+        // Some threads were left where they stood: their stacks begin again.
         for (Block* block : mLive)
         {
             block->forget();
@@ -299,8 +299,14 @@ Fiber* Worker::chooseAmongAll(Fiber* idle)
         // In a cooperative launch every block is begun as soon as all that run wait.
         uint64_t const patience = mLaunch->configuration.cooperative ? mReady.size() : kIDLE_TURNS;
         bool const waiting = mIdleTurns >= patience;
-        // Threads that the timer had to stop are no matter of chance: each turn of theirs is long.
-        bool const chance = mLaunch->schedule.shuffled() && !waiting && mIdleTurns < kSTOPPED_TURNS;
+        // Threads that the timer had to stop are not a matter of chance: each turn of theirs is long.
+        bool const free = !waiting && mIdleTurns < kSTOPPED_TURNS;
+        bool const chance = mLaunch->schedule.shuffled() && free;
+        if (free && mLaunch->schedule.byNumber() && !mReady.empty())
+        {
+            return mReady.take(mReady.best([this](Fiber const& one, Fiber const& other)
+                                           { return mLaunch->schedule.before(one.linear, other.linear); }));
+        }
         if (chance && (some || !mReady.empty()))
         {
             size_t const which = mRandom.below(mReady.size() + (some ? 1 : 0));
@@ -547,8 +553,9 @@ bool Threads::advance() noexcept
             }
             worker.finish(fiber);
         }
-        // In a shuffled order it is chosen anew who goes on.
-        more = block.hasNew() && (first || !worker.launch().schedule.shuffled());
+        // In a shuffled order, and by number, it is chosen again who goes on.
+        more =
+            block.hasNew() && (first || !(worker.launch().schedule.shuffled() || worker.launch().schedule.byNumber()));
         if (more)
         {
             block.start(fiber);

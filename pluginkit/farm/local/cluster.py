@@ -66,7 +66,7 @@ class LocalFarm:
                 )
                 raise ToolMissing(
                     "\n".join(filter(None, (said, self.trouble()))),
-                    hint="Has it memory and processes enough for them? Try fewer.",
+                    hint="Does it have enough memory and processes for them? Try fewer.",
                 )
 
     def trouble(self) -> str:
@@ -110,7 +110,7 @@ def local_farm(count: int) -> Iterator[LocalFarm]:
         ) as cluster,
         # It ends before the scheduler does: its workers would wait for that one to come back.
         Worker(
-            "pluginkit.farm.local.child",
+            "pluginkit.farm.local.dask_worker",
             {
                 "scheduler": cluster.scheduler_address,
                 "count": count,

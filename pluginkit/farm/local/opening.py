@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pluginkit.build.gpus import find_driver
+from pluginkit.evaluators.protocol import Answers, Build, Item, RunWork
 from pluginkit.farm.conditions import NO_GPU
-from pluginkit.judges.protocol import Answers, Build, Item, RunWork
-from pluginkit.process.crew import Crew
+from pluginkit.process.worker_pool import WorkerPool
 from pluginkit.run.executors import Executor
-from pluginkit.run.items import JudgePart
+from pluginkit.run.items import EvaluatorPart
 from pluginkit.run.on_gpu import GpuSource, OnGpu
 from pluginkit.run.options import Step
 
@@ -27,9 +27,9 @@ def meanwhile(opened: AbstractContextManager[Executor]) -> Iterator[Executor]:
     Raises:
         PluginkitError: what `opened` raised, where it is first asked.
     """
-    with ExitStack() as stack, Crew(1) as crew:
+    with ExitStack() as stack, WorkerPool(1) as pool:
         # What is to end it all ends the workers' process too, whatever the thread waits for.
-        future = crew.submit(lambda _: stack.enter_context(opened))
+        future = pool.submit(lambda _: stack.enter_context(opened))
         yield _Opening(future.result)
 
 
@@ -46,15 +46,15 @@ class _Opening:
     def ids(self, work: RunWork) -> Sequence[str]:
         return self._there().ids(work)
 
-    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[JudgePart]:
+    def parts(self, work: RunWork, names: Sequence[str] | None) -> Sequence[EvaluatorPart]:
         return self._there().parts(work, names)
 
     def execute(
-        self, work: RunWork, taking_part: Sequence[JudgePart], paths: Mapping[Build, Path], step: Step
+        self, work: RunWork, taking_part: Sequence[EvaluatorPart], paths: Mapping[Build, Path], step: Step
     ) -> dict[Item, Answers]:
         return self._there().execute(work, taking_part, paths, step)
 
-    def summary(self, part: JudgePart, work: RunWork, found: Sequence[Answers]) -> str:
+    def summary(self, part: EvaluatorPart, work: RunWork, found: Sequence[Answers]) -> str:
         return self._there().summary(part, work, found)
 
     def asker(self, library: Path, *, jobs: int) -> AbstractContextManager[Asker]:

@@ -32,7 +32,7 @@ def build(
     """Builds the layer of a plugin, which is destroyed by that.
 
     Raises:
-        CheckFailed: a dimension is open, or the inputs have no batch in common.
+        CheckFailed: a dimension is dynamic, or the inputs have no batch in common.
         Finding: the plugin answers wrongly.
     """
     whole = static_lifecycle.shapes(plugin, layer, profiles)
@@ -48,8 +48,10 @@ def build(
         formats.walk(plugin, [*ins, *outs], len(ins))
         # Which tensor a type is for isn't asked, and tensors of several formats can't be: so there is less to declare.
         same = [row for row in given.undeclared if len(set(row) - {Format.LINEAR.code}) == 1]
-        less = replace(given, undeclared=same, undeclared_types=())
+        less = replace(given, undeclared=same, declared_types=())
         formats.check_declared(plugin, [*ins, *outs], len(ins), less)
+        if given.chooses:
+            formats.ask_all(plugin, [*ins, *outs], len(ins))
         plugin.configure(ins, outs, size)
 
     return static_lifecycle.build(plugin, creator, layer, profiles[0], given, configure, size)

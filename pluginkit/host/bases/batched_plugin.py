@@ -37,6 +37,7 @@ class BatchedPlugin(StaticPlugin[B]):
 
     def configure(self, inputs: Sequence[Desc], outputs: Sequence[Desc], max_batch_size: int) -> None:
         """Passes it shapes, types, the format of the floating tensors, and the largest batch."""
+        self.made_over = None
         forms = [d.format for d in (*inputs, *outputs) if d.type not in _INTEGERS]
         self.native.configure(
             [d.native() for d in inputs],

@@ -63,8 +63,11 @@ class Lifecycle(Protocol):
             Finding: the plugin answers wrongly.
         """
 
-    def restore(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> Layer:
-        """Makes a plugin of what was serialized, and attaches it to a context with these handles.
+    def restore(
+        self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE, *, initialize_clones: bool = False
+    ) -> Layer:
+        """Makes a plugin of what was serialized, and attaches it to a context with these handles. With
+        `initialize_clones` clones are initialized and terminated too, which TensorRT doesn't do.
 
         Raises:
             Finding: the plugin answers wrongly.

@@ -28,7 +28,7 @@ def shapes(plugin: StaticPlugin[Any], layer: str, profiles: Sequence[Profile]) -
     """The inputs' shapes, which all profiles have.
 
     Raises:
-        CheckFailed: a dimension is open.
+        CheckFailed: a dimension is dynamic.
         HostBug: the profiles have different ones.
     """
     whole = [spec.dims for spec in profiles[0]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from pluginkit import _native
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
 
@@ -24,7 +24,7 @@ class StaticPlugin(V2Plugin[S]):
         method = self.name_of("getOutputDimensions")
         first, second = (self.native.output_dimensions(index, inputs) for _ in range(2))
         if first != second:
-            doubt("T18", method, f"answered {first[1]} for output {index}, and {second[1]} when asked again")
+            warn("T18", method, f"answered {first[1]} for output {index}, and {second[1]} when asked again")
         nb_dims, dims = first
         if not 0 <= nb_dims <= MAX_DIMS:
             raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to {MAX_DIMS}", rule="T9")
@@ -37,11 +37,11 @@ class StaticPlugin(V2Plugin[S]):
         return tuple(dims)
 
     def check_broadcast(self, nb_inputs: int, nb_outputs: int) -> None:
-        """Doubts a tensor that would be one for all batches (rule C17): that ended with TensorRT 10."""
+        """Warnings a tensor that would be one for all batches (rule C17): that ended with TensorRT 10."""
         for index in range(nb_outputs):
             if self.native.is_output_broadcast_across_batch(index, nb_inputs):
                 method = self.name_of("isOutputBroadcastAcrossBatch")
-                doubt("C17", method, f"answered true for output {index}: no input is broadcast")
+                warn("C17", method, f"answered true for output {index}: no input is broadcast")
         for index in range(nb_inputs):
             # Both answers are allowed: TensorRT asks, and has had nothing to broadcast since 10.0.
             self.native.can_broadcast_input_across_batch(index)

@@ -13,13 +13,16 @@ configureWithFormat.
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
 | analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
 |  | IO, layout 10: isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | TensorRT 11 has neither |
-| build | supportsFormatCombination for each tensor | later tensors are not set (C1) |
+| build | D: clone of the network's, of that one more for configurePlugin | 8.5.3: `formats-asked` |
+|  | supportsFormatCombination for each tensor | later tensors are not set (C1) |
+|  | the same for every type and format at each tensor | 8.5.3, also behind a no: `formats-asked` |
+|  | D: configurePlugin with the types of other candidates | 8.5.3: `candidates` |
 |  | D: configurePlugin with -1, min, opt, max | C11 |
+|  | D: getWorkspaceSize at max and opt | C14; 8.5.3 asks before initialize: `workspace-asked` |
 |  | IO: configurePlugin with dims, type, format, scale | once, "prior to initialize()" |
 |  | initialize | L6 |
-|  | D: getWorkspaceSize at max and opt | C14 |
 |  | IO: getWorkspaceSize(maxBatchSize) | "after initialize()", for any batch up to the maximum |
-|  | getSerializationSize, serialize | before terminate (S1, S2) |
+|  | getSerializationSize, serialize, twice | initialized, before terminate (S1, S2) |
 |  | terminate, destroy | L4, L6 |
 | engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, I6, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
@@ -30,12 +33,14 @@ configureWithFormat.
 | end | detachFromContext, destroy of the clone | L4 |
 |  | terminate, destroy of the engine's | L4, L6 |
 
-D: `build` is done for each profile, for all but the last on a clone, and only the last plugin is serialized. IO has one
-shape a profile.
+D: `build` is done for each profile on clones of its own, and what the last one serializes is the engine's. IO has one
+shape a profile. Where the builder chooses no types (`LayerConfig.chooses`), only the network's own are asked for and
+configured.
 
-The ids are those of docs/demands.md; quotations are from NvInferRuntimePlugin.h. `dynamic.lifecycle` and
-`static_lifecycle` carry out analysis, build, new shapes and run; this module does the rest. No kernel runs at build: a
-builder on a machine without a GPU calls enqueue only when it times tactics, and this host's runs are all in `context`.
+The ids are those of docs/demands.md and, of what TensorRT 8.5.3 was seen to do, of docs/behaviours.md; quotations are
+from NvInferRuntimePlugin.h. `dynamic.lifecycle` and `static_lifecycle` carry out analysis, build, new shapes and run;
+this module does the rest. No kernel runs at build: a builder on a machine without a GPU calls enqueue only when it
+times tactics, and this host's runs are all in `context`.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import Self
 
 from pluginkit import _native
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
@@ -57,6 +62,13 @@ from pluginkit.host.spec import BuiltPlugin, TensorSpec
 from pluginkit.layouts import Layout, layout
 
 P = TypeVar("P", bound=V2Plugin[Any])
+
+UNREADY = (
+    "clone() of an initialized plugin gives one that isn't ready: TensorRT calls initialize() of the engine's plugin\n"
+    "  alone, and runs its clones. Called of the clones too, {}."
+)
+"""What is wrong where all is well with initialize() of clones; `L2`."""
+SHARE = "Let clone() share what initialize() made, by std::shared_ptr, or make its own and free it in destroy()."
 
 Profile = Sequence[TensorSpec]
 """The plugin's inputs in one profile."""
@@ -91,7 +103,7 @@ def _put_into_namespace(plugin: V2Plugin[Any], made_by: str, creators: str | Non
     found = plugin.plugin_namespace()
     if found != creators:
         message = f"made a plugin in namespace {found!r}; its creator is in {creators!r}"
-        doubt("I6", f"IPluginCreator::{made_by}", message)
+        warn("I6", f"IPluginCreator::{made_by}", message)
     plugin.set_plugin_namespace(SPACE)
 
 
@@ -114,8 +126,11 @@ def check_workspace(plugin: V2Plugin[Any], size: int) -> int:
 class V2Layer(Generic[P]):
     """A plugin of an engine and its clone in a context, from the serialized bytes."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin, kind: type[P], handles: Handles) -> None:
+    def __init__(
+        self, creator: Creator, built: BuiltPlugin, kind: type[P], handles: Handles, *, initialize_clones: bool = False
+    ) -> None:
         self.built = built
+        self._initialize_clones = initialize_clones
         with creator.in_another_namespace() as namespace:
             engine = creator.deserialize(built.layer, built.serialized.data)
         if not isinstance(engine, kind):
@@ -129,9 +144,15 @@ class V2Layer(Generic[P]):
         _put_into_namespace(engine, "deserializePlugin", namespace)
         _check_restored(self._engine, built)
         self._engine.initialize()
-        self._plugin = self._engine.clone()
+        self._plugin = self._clone()
         self._plugin.attach_to_context(handles if _layout(self._plugin).hands_handles else NONE)
         self._first = True
+
+    def _clone(self) -> P:
+        clone = self._engine.clone()
+        if self._initialize_clones:
+            clone.initialize()
+        return clone
 
     def name_of(self, method: str) -> str:
         """The C++ name of a method."""
@@ -143,7 +164,7 @@ class V2Layer(Generic[P]):
     def second_context(self) -> Self:
         """A second context of the same engine, to be closed before this."""
         other = copy(self)
-        other._plugin = self._engine.clone()
+        other._plugin = self._clone()
         other._plugin.attach_to_context()
         other._first = False
         return other
@@ -151,6 +172,8 @@ class V2Layer(Generic[P]):
     def close(self) -> None:
         """Detaches, terminates and destroys."""
         self._plugin.detach_from_context()
+        if self._initialize_clones:
+            self._plugin.terminate()
         self._plugin.destroy()
         if not self._first:
             return

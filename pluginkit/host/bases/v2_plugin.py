@@ -4,14 +4,14 @@ answers at all. `DynamicPlugin` and `IOExtPlugin` have what is their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
 from pluginkit import _native, bases
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.dtypes import DType
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.descriptors import Desc
@@ -88,6 +88,8 @@ class V2Plugin(Generic[N]):
         """What its layer's createPlugin was given; empty where that is unknown."""
         self._unset: frozenset[int] = frozenset()
         """Bytes of its serialized form that no member sets, as far as clones have shown."""
+        self.made_over: Callable[[int], _native.Plugin | None] | None = None
+        """Makes it again, over memory that holds a byte wherever it writes nothing; None once it is configured."""
 
     @property
     def native(self) -> N:
@@ -102,7 +104,7 @@ class V2Plugin(Generic[N]):
 
     @classmethod
     def name_of(cls, method: str) -> str:
-        """The C++ name of a method, as breadcrumbs have it."""
+        """The C++ name of a method, as call files have it."""
         return f"{cls.INTERFACE}::{method}"
 
     def tensorrt_version(self) -> int:
@@ -132,7 +134,7 @@ class V2Plugin(Generic[N]):
                 rule="I5",
             )
         if self.native.keeps_namespace(namespace):
-            doubt(
+            warn(
                 "I10",
                 self.name_of("setPluginNamespace"),
                 "keeps the pointer that it is given, which may be of text that ends before the plugin does: keep a "
@@ -150,7 +152,7 @@ class V2Plugin(Generic[N]):
         first, second = (self.native.output_data_type(index, codes) for _ in range(2))
         if first != second:
             answers = f"answered {type_name(first)} for output {index}, and {type_name(second)}"
-            doubt("T18", method, f"{answers} when asked again")
+            warn("T18", method, f"{answers} when asked again")
         return output_type(method, index, first)
 
     def supports_format_combination(self, pos: int, in_out: Sequence[Desc], nb_inputs: int, nb_outputs: int) -> bool:
@@ -180,13 +182,13 @@ class V2Plugin(Generic[N]):
         method = self.name_of("serialize")
         first, second = (self._serialize(fill) for fill in (0x5A, 0xA5))
         if first.size != second.size:
-            doubt("S2", method, f"wrote {first.size} bytes, and {second.size} when asked again")
+            warn("S2", method, f"wrote {first.size} bytes, and {second.size} when asked again")
             return Serialized(first.tobytes(), frozenset(range(first.size)))
         differ = [int(index) for index in np.flatnonzero(first != second)]
         if differ:
             which = f"byte {differ[0]}" if len(differ) == 1 else f"{len(differ)} bytes, the first of them {differ[0]},"
             many = "was" if len(differ) == 1 else "were"
-            doubt("S2", method, f"{which} of {first.size} {many} not written, or written otherwise when asked again")
+            warn("S2", method, f"{which} of {first.size} {many} not written, or written otherwise when asked again")
         return Serialized(first.tobytes(), self._unset.union(differ))
 
     def _serialize(self, fill: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -234,23 +236,30 @@ class V2Plugin(Generic[N]):
         return copy
 
     def _only_unset(self, before: Serialized, after: Serialized) -> bool:
-        """Whether the bytes that a clone has otherwise are those that nothing sets, as between a struct's members."""
+        """Whether the bytes that a clone has otherwise are those that nothing sets: between a struct's members, or of
+        members that configurePlugin alone sets."""
         if before.size != after.size:
             return False
-        forms = []
-        for fill in (0x5A, 0xA5):
-            made = cast("N | None", self.native.clone_over(fill))
-            copy = type(self)(must(self.name_of("clone"), made, "a plugin", rule="L1"))
-            forms.append(copy.serialize())
-            copy.destroy()
-        unset = forms[0].other_than(forms[1])
-        if not unset or not before.other_than(after) <= unset:
-            return False
-        first = min(unset)
-        message = f"wrote {len(unset)} bytes, the first of them byte {first}, that no member of the clone sets"
-        doubt("S2", self.name_of("serialize"), message)
-        self._unset = frozenset(unset)
-        return True
+        for whose, method, make in (("clone", "clone", self.native.clone_over), ("plugin", "", self.made_over)):
+            if make is None:
+                continue
+            forms = []
+            for fill in (0x5A, 0xA5):
+                name = self.name_of(method) if method else "IPluginCreator::createPlugin"
+                copy = type(self)(must(name, cast("N | None", make(fill)), "a plugin", rule="L1"))
+                forms.append(copy.serialize())
+                copy.destroy()
+            if forms[0].size != forms[1].size:
+                continue
+            unset = forms[0].other_than(forms[1])
+            if unset and before.other_than(after) <= unset:
+                message = (
+                    f"wrote {len(unset)} bytes, the first of them byte {min(unset)}, that no member of the {whose} sets"
+                )
+                warn("S2", self.name_of("serialize"), message)
+                self._unset = frozenset(unset)
+                return True
+        return False
 
     def destroy(self) -> None:
         """Ends it."""

@@ -142,6 +142,10 @@ class Taken:
     offset: int
     callers: tuple[int, ...] = ()
 
+    def __str__(self) -> str:
+        what = f"{self.size} bytes of {self.kind}" if self.size else self.kind
+        return f"{what} from {self.function}"
+
 
 class _Object(ctypes.Structure):
     """`PluginkitCpuObject`"""
@@ -346,7 +350,7 @@ class Device:
         written = int(region.use is Use.INPUT)
         refused = control.register_region(region.buffer.address, region.buffer.size, int(region.use), written)
         if refused and region.buffer.size:  # libraries of an older pluginkit know of no empty memory
-            raise HostBug(f"a buffer of {region.buffer.size} bytes is no memory that target cpu can take")
+            raise HostBug(f"a buffer of {region.buffer.size} bytes is not memory that target cpu can take")
 
 
 def _failed(method: str, error: int) -> Finding:

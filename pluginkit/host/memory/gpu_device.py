@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from pluginkit import gpu
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.gpu import library_handles
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.handles import Handles
@@ -126,7 +126,7 @@ class GpuDevice:
                 try:
                     captured(context, self.watch, method, job)
                 except Uncapturable as why:
-                    doubt("E4", method, str(why))
+                    warn("E4", method, str(why))
                 else:
                     return
         with self._failed(method):

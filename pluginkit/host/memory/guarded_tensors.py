@@ -82,7 +82,7 @@ class GuardedTensor:
 
     @property
     def padded(self) -> bool:
-        """Whether the last vector of channels has lanes that are no channel."""
+        """Whether the last vector of channels has lanes that are not channels."""
         return self.stored.size > math.prod(self.shape)
 
     @property
@@ -95,7 +95,7 @@ class GuardedTensor:
         self.bits[...] = POISONS[self.dtype][turn]
 
     def unwritten(self, turn: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which elements still have the pattern of that turn. Padded lanes are no elements: they may keep it."""
+        """Which elements still have the pattern of that turn. Padded lanes are not elements: they may keep it."""
         return layouts.unpack(np.asarray(self.bits == POISONS[self.dtype][turn]), self.form, self.shape)
 
     def check_guards(self) -> None:
@@ -104,7 +104,7 @@ class GuardedTensor:
 
 
 class GuardedInput(GuardedTensor):
-    """An input, filled with a person's values, which must be there afterwards too (rule E5).
+    """An input, filled with the user's values, which must be there afterwards too (rule E5).
 
     Its padded lanes hold the pattern that outputs are poisoned with, in the turn `OTHER_LANES` `LARGEST` of either
     sign; so do the bytes on both sides of it, in the turn `OTHER_SURROUNDINGS`.

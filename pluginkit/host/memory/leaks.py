@@ -5,7 +5,8 @@ library's own counting, on a GPU by CUPTI's; and host memory by the host's (`_na
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +33,8 @@ class Leak:
     count: int
 
     def __str__(self) -> str:
-        what = f"{self.taken.size} bytes of {self.taken.kind}" if self.taken.size else self.taken.kind
         times = "" if self.count == 1 else f", {self.count} times"
-        return f"{what} from {self.taken.function}{times}: taken in each life of the plugin, and not given back"
+        return f"{self.taken}{times}: taken in each life of the plugin, and not given back"
 
     @property
     def site(self) -> Site:
@@ -46,24 +46,19 @@ def find_leaks(device: AnyDevice, live: Callable[[], object]) -> tuple[Leak, ...
     """The leaks of a life of a plugin, from its creation to its end.
 
     What the same line leaves behind in each of `ROUNDS` lives is one; what a library makes once and keeps (a static
-    cache) is none of a plugin's.
+    cache) is not one of a plugin's.
 
     Args:
         device: of the plugin's library.
         live: creates a plugin, uses it, and destroys it.
     """
     rounds = []
-    heap = _native.HeapCount(str(device.library)) if device.library is not None else None
-    try:
+    with held(device) as holdings:
         for _ in range(ROUNDS):
-            since, heap_since = device.mark(), heap.last() if heap else 0
             with device.counting():
+                since = holdings.mark()
                 live()
-            blocks = heap.left(heap_since) if heap else []
-            rounds.append((*device.left(since), *(_host_memory(device, *block) for block in blocks)))
-    finally:
-        if heap:
-            heap.stop()
+            rounds.append(holdings.left(since))
     counts = [Counter(site_of(each) for each in one) for one in rounds]
     one_of = {site_of(each): each for each in rounds[-1]}
     return tuple(
@@ -71,6 +66,33 @@ def find_leaks(device: AnyDevice, live: Callable[[], object]) -> tuple[Leak, ...
         for site, taken in one_of.items()
         if all(count[site] for count in counts)
     )
+
+
+class Holdings:
+    """What a library holds: of CUDA's as its device counts it, and host memory."""
+
+    def __init__(self, device: AnyDevice, heap: _native.HeapCount | None) -> None:
+        self._device, self._heap = device, heap
+
+    def mark(self) -> tuple[int, int]:
+        """A moment, for `left`."""
+        return self._device.mark(), self._heap.last() if self._heap else 0
+
+    def left(self, since: tuple[int, int]) -> tuple[Taken, ...]:
+        """What it has taken since a `mark` and not given back."""
+        blocks = self._heap.left(since[1]) if self._heap else []
+        return (*self._device.left(since[0]), *(_host_memory(self._device, *block) for block in blocks))
+
+
+@contextmanager
+def held(device: AnyDevice) -> Iterator[Holdings]:
+    """What the device's library holds is counted within."""
+    heap = _native.HeapCount(str(device.library)) if device.library is not None else None
+    try:
+        yield Holdings(device, heap)
+    finally:
+        if heap:
+            heap.stop()
 
 
 def site_of(taken: Taken) -> Site:

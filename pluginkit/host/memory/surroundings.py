@@ -43,7 +43,7 @@ def check_padding_unread(first: Outputs, other: Outputs, wanted: Sequence[Mask],
 
 def check_surroundings_unread(first: Outputs, other: Outputs, wanted: Sequence[Mask], enqueue: Enqueue) -> None:
     """As `check_padding_unread`, of what stands beside the inputs' memory, with `other` in `OTHER_SURROUNDINGS`. Blocks
-    that add in another order give other last places: a difference counts that is no rounding."""
+    that add in another order give other last places: a difference counts that is not rounding."""
     effect = (
         "read beyond an input: {} change with what stands before or behind the inputs' memory, {}; what is there "
         "belongs to others"

@@ -1,6 +1,6 @@
 """Which layers TensorRT allows in loops and conditionals; `docs/loops-and-conditionals.md` has the table of it.
 
-`python -c 'from pluginkit.importing.control_flow import layers; layers.write()'` in the checkout writes it there anew.
+`python -c 'from pluginkit.importing.control_flow import layers; layers.write()'` in the checkout writes it there again.
 """
 
 from __future__ import annotations

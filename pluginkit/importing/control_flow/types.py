@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import onnx
 
-from pluginkit.importing.model import dims, own_types, subgraphs
+from pluginkit.importing.onnx_graph import dims, own_types, subgraphs
 
 Tensor: TypeAlias = "onnx.TypeProto.Tensor"
 COUNTED = 2

@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto
 
 from pluginkit.errors import UsageError
-from pluginkit.importing.model import shapes, subgraphs
+from pluginkit.importing.onnx_graph import shapes, subgraphs
 from pluginkit.importing.shape_tensors import classify
 
 AT_BOUNDARY = (TensorProto.INT32, TensorProto.INT64)
@@ -48,7 +48,7 @@ def parts(model: onnx.ModelProto, cuts: Sequence[Sequence[str]]) -> tuple[Part, 
         cuts: of each cut, the tensors; what the nodes before it make and others behind it need, crosses it too.
 
     Raises:
-        UsageError: a tensor isn't there or is no node's, a cut leaves a part without nodes, or a type is not known.
+        UsageError: a tensor isn't there or is not a node's, a cut leaves a part without nodes, or a type is not known.
     """
     graph = model.graph
     makers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
@@ -90,7 +90,7 @@ def _check(name: str, makers: dict[str, int], graph: onnx.GraphProto) -> None:
     inside = {output for node in graph.node for _, inner in subgraphs(node) for output in _made(inner)}
     if name in inside:
         raise UsageError(
-            f"{name} is made inside of an If, Loop or Scan, which can't be cut.", hint="Name an output of that node."
+            f"{name} is made inside an If, Loop or Scan, which can't be cut.", hint="Name an output of that node."
         )
     close = difflib.get_close_matches(name, makers, n=1)
     raise UsageError(f"The model has no tensor {name!r}.", hint=f"Is {close[0]} meant?" if close else "")

@@ -10,12 +10,11 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, UsageError
-from pluginkit.importing import inputs, plugin_node, running
-from pluginkit.importing import model as model_
+from pluginkit.importing import inputs, onnx_graph, plugin_node, running
 from pluginkit.importing.cutting.parts import Part, parts
 from pluginkit.importing.files import external
 from pluginkit.importing.rewrites import fixing
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.network.networks import Array, NetworkProfile
 
 POINTS = range(3)
 """Min, opt and max of a profile."""
@@ -58,7 +57,7 @@ def cut(
         ToolMissing: onnxruntime isn't installed.
         CheckFailed: the parts give other values. Nothing is written.
     """
-    proto = model_.load(model)
+    proto = onnx_graph.load(model)
     if missing := external.left_out(proto):
         raise UsageError(f"{model} can't be cut: {missing}.")
     found = parts(proto, cuts)

@@ -11,16 +11,16 @@ import onnx
 from typing_extensions import Self
 
 from pluginkit.importing import inputs, plugin_node
-from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.capture_worker import Captured
 from pluginkit.importing.extraction.neighbours import Neighbour, of
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.files import recorded
-from pluginkit.importing.model import places
+from pluginkit.importing.onnx_graph import places
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerTimeout
 
-CHILD = "pluginkit.importing.extraction.capture_child"
+CHILD = "pluginkit.importing.extraction.capture_worker"
 
 
 def single(selection: Selection, kinds: Mapping[int, int] | None = None) -> onnx.ModelProto:
@@ -54,7 +54,7 @@ def single(selection: Selection, kinds: Mapping[int, int] | None = None) -> onnx
 
 
 class OnnxProcess:
-    """onnxruntime in a worker, which begins when it is first asked, and anew where it has died. A context manager."""
+    """onnxruntime in a worker, which begins when it is first asked, and again where it has died. A context manager."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout

@@ -1,4 +1,4 @@
-"""The commands that make projects of a model's unserved operators, each tried before it is shown."""
+"""The commands that make projects of a model's missing operators, each tried before it is shown."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import onnx
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.importing.extraction.neighbours import Neighbour
 from pluginkit.importing.extraction.project import FromModel, prepare
-from pluginkit.importing.unserved import UnservedOperator
+from pluginkit.importing.missing_operators import MissingOperator
 from pluginkit.process.escapes import quoted
 
 
 def tried(
     asked: FromModel,
     proto: onnx.ModelProto,
-    found: Sequence[UnservedOperator],
+    found: Sequence[MissingOperator],
     given: Sequence[Neighbour],
     progress: Callable[[str], None],
-) -> tuple[UnservedOperator, ...]:
-    """The operators with commands that make projects of them, if they are typed in the order of `unserved.commands`.
+) -> tuple[MissingOperator, ...]:
+    """The operators with commands that make projects of them, typed in the order of `missing_operators.commands`.
 
-    All is done but writing. What stands behind another unserved operator gets that one's project by --plugins.
+    All is done but writing. What stands behind another missing operator gets that one's project by --plugins.
 
     Args:
         asked: of the model; the operator is filled in.
@@ -35,7 +35,7 @@ def tried(
     """
     made: dict[str, Neighbour] = {}
     options = {one.operator: one for one in found}
-    left = [one.operator for one in found]
+    left = [one.operator for one in found if one.command]
     before: int | None = None
     while left and len(left) != before:
         before = len(left)
@@ -51,10 +51,10 @@ def tried(
 def _tried(
     asked: FromModel,
     proto: onnx.ModelProto,
-    one: UnservedOperator,
+    one: MissingOperator,
     given: Sequence[Neighbour],
     made: dict[str, Neighbour],
-) -> tuple[UnservedOperator, Neighbour | None]:
+) -> tuple[MissingOperator, Neighbour | None]:
     """An operator with its command, and the plugin that it makes; None where it makes none."""
     projects = [neighbour.manifest.slug for neighbour in made.values()]
     options = "".join(f" --profile {quoted(text)}" for text in asked.shapes)

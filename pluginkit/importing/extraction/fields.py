@@ -1,4 +1,4 @@
-"""A plugin's fields, from the attributes of the nodes that it is to serve."""
+"""A plugin's fields, from the attributes of the nodes that it is to implement."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def value_of(attribute: AttributeProto) -> Value:
 
 def _length(values: Sequence[Value]) -> str:
     lengths = {len(value) for value in values if isinstance(value, tuple)}
-    # A list that is empty in every node says nothing of its length.
+    # A list that is empty in every node says nothing about its length.
     return f"[{lengths.pop()}]" if len(lengths) == 1 and lengths != {0} else "[]"
 
 

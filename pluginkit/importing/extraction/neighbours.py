@@ -10,13 +10,13 @@ from pathlib import Path
 import onnx
 
 from pluginkit.errors import UsageError
-from pluginkit.importing import serving
+from pluginkit.importing import implementations
 from pluginkit.importing.files.libraries import project_of
-from pluginkit.importing.model import places, subgraphs
+from pluginkit.importing.onnx_graph import places, subgraphs
 from pluginkit.importing.signature import ELEMENTS, outputs
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import members, root
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 
 _FORM = "NAME:DIMS or NAME:TYPE:DIMS, as in features:n,64,56,56 or ids:int64:n,16"
 _TYPES = {kind.value: number for number, kind in reversed(ELEMENTS.items())}
@@ -55,8 +55,8 @@ def read(paths: Sequence[Path]) -> tuple[Neighbour, ...]:
 
 
 def of(node: onnx.NodeProto, neighbours: Sequence[Neighbour]) -> Neighbour | None:
-    """The plugin that serves a node, as NVIDIA's parser looks for it."""
-    identities = serving.wanted(node, native=False)
+    """The plugin that implements a node, as NVIDIA's parser looks for it."""
+    identities = implementations.wanted(node, native=False)
     return next((one for identity in identities for one in neighbours if one.identity == identity), None)
 
 

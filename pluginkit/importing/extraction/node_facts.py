@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import onnx
 
 from pluginkit.importing.control_flow.types import declare, write
-from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.capture_worker import Captured
 from pluginkit.importing.extraction.neighbours import Neighbour, resolved, types
 from pluginkit.importing.extraction.selection import MARK, Selection
 from pluginkit.importing.inputs import inferred_at
-from pluginkit.importing.model import dims
+from pluginkit.importing.onnx_graph import dims
 from pluginkit.importing.profiles import POINTS
 from pluginkit.importing.rules.tensor_types import walk
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 
 ROUNDS = 8
 """Chosen nodes behind each other cost an inference of the model each; behind so many nothing more is known."""

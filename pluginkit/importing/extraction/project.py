@@ -14,11 +14,10 @@ import onnx
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import PluginkitError, UsageError
-from pluginkit.importing import model as model_
-from pluginkit.importing import profiles
+from pluginkit.importing import onnx_graph, profiles
 from pluginkit.importing.extraction import capture, fields, node_facts, reference, sizes
 from pluginkit.importing.extraction import signature as signature_
-from pluginkit.importing.extraction.capture_child import Captured
+from pluginkit.importing.extraction.capture_worker import Captured
 from pluginkit.importing.extraction.manifest_text import has_places, manifest_of, marked
 from pluginkit.importing.extraction.neighbours import Neighbour, declare, read
 from pluginkit.importing.extraction.selection import MARK, Selection, select
@@ -27,7 +26,7 @@ from pluginkit.importing.files import external
 from pluginkit.importing.plugin_node import NAMESPACE, VERSION, text
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.network.networks import Array, NetworkProfile
 from pluginkit.process.escapes import shown
 from pluginkit.scaffold import names, project
 from pluginkit.scaffold.kernels import patterns
@@ -134,7 +133,7 @@ def prepare(asked: FromModel, neighbours: Sequence[Neighbour] = (), proto: onnx.
     Raises:
         UsageError: no such node, or a signature that no pluginkit.toml can have.
     """
-    proto = proto or model_.load(asked.model)
+    proto = proto or onnx_graph.load(asked.model)
     selection = select(proto, asked.operator, asked.node)
     declare(selection.model, asked.declared)
     given = [profiles.parse(text) for text in asked.shapes]

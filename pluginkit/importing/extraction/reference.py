@@ -19,7 +19,7 @@ def computed(signature: NodeSignature, operator: str, source: str) -> str:
     fields = [f'"{field.name}": {field.name}' for field in signature.fields]
     return "\n".join(
         [
-            '"""What the layer means. Every test compares the plugin with this."""',
+            '"""The layer in NumPy. Every test compares the plugin with this function."""',
             "",
             "from __future__ import annotations",
             "",
@@ -64,7 +64,7 @@ def stub(signature: NodeSignature, operator: str, nodes: Sequence[str]) -> str:
     outputs = ", ".join(signature.output_names)
     return "\n".join(
         [
-            '"""What the layer means. Every test compares the plugin with this."""',
+            '"""The layer in NumPy. Every test compares the plugin with this function."""',
             "",
             "from __future__ import annotations",
             "",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx
 
 from pluginkit.errors import UsageError
-from pluginkit.importing.model import Place, places
+from pluginkit.importing.onnx_graph import Place, places
 from pluginkit.process.escapes import shown
 
 MARK = "pluginkit_node_label"
@@ -24,7 +24,7 @@ class Selection:
         model: a copy with its local functions written out, in which each chosen node has the attribute `MARK`.
         domain, op_type: the operator.
         nodes: the chosen nodes of the copy, in the order of `model.places`.
-        labels: what a person finds each by in the model itself.
+        labels: what the user finds each by in the model itself.
         function: the model's local function of that operator, if it has one.
     """
 

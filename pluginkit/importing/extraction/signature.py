@@ -1,4 +1,4 @@
-"""A plugin's signature, from the nodes of a model that it is to serve: what `pluginkit new` has options for."""
+"""A plugin's signature, from the nodes of a model that it is to implement: what `pluginkit new` has options for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pluginkit.importing.extraction.fields import AttributeFacts, fields_of, fit
 from pluginkit.importing.extraction.node_facts import NodeFacts, TensorFacts
 from pluginkit.importing.extraction.ranks import OpenShapes, RankProfile
 from pluginkit.importing.extraction.selection import Selection
-from pluginkit.importing.model import type_name
+from pluginkit.importing.onnx_graph import type_name
 from pluginkit.importing.signature import ELEMENTS
 from pluginkit.process.escapes import shown
 

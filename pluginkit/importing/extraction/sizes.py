@@ -1,4 +1,4 @@
-"""Sizes for the open dimensions of a model's inputs that --profile doesn't give: each another number."""
+"""Sizes for the dynamic dimensions of a model's inputs that --profile doesn't give: each another number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from pluginkit.importing import profiles
-from pluginkit.importing.model import dims
+from pluginkit.importing.onnx_graph import dims
 from pluginkit.importing.profiles import DEFAULT, Shapes
 from pluginkit.scaffold.profiles import apart
 
@@ -18,7 +18,7 @@ SCALES = (1, 8, 32)
 def tried(model: onnx.ModelProto, requested: Sequence[Shapes]) -> list[list[Shapes]]:
     """The shapes to try, the best first; the last are those of `pluginkit import`, which more models take.
 
-    With one size for all open dimensions a model doesn't show which of an output's dimension is which of an input's.
+    With one size for all dynamic dimensions a model doesn't show which of an output's dimension is which of an input's.
     """
     named = {one.name for one in requested}
     opened = [

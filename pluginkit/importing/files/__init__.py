@@ -1,1 +1,1 @@
-"""What a person gives as a model: other formats than ONNX, external data, recorded inputs and outputs."""
+"""What the user gives as a model: other formats than ONNX, external data, recorded inputs and outputs."""

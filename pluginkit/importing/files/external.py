@@ -84,7 +84,7 @@ def _checked(tensor: TensorProto, path: Path) -> int:
         raise UsageError(
             f"{path}: its external data is cut off: {info.location} has {there} bytes, and the tensor {tensor.name} "
             f"ends at byte {begin + max(size, 0)}.",
-            hint="Was it downloaded or written to its end?",
+            hint="Is the file complete?",
         )
     return int(size)
 

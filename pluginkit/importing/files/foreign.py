@@ -29,7 +29,7 @@ class ForeignFormat:
     """A format.
 
     Attributes:
-        name: for a person.
+        name: for the user.
         packages: the command that installs what the conversion needs; empty: nothing can convert it.
         command: the conversion, of the file and of the ONNX file that is made; or what to do, where no command can.
         note: what else has to be known.
@@ -134,7 +134,7 @@ def of_folder(path: Path) -> ForeignFormat | None:
 
 
 def of_file(path: Path, data: bytes) -> ForeignFormat | None:
-    """The format of a file that is no ONNX model; None if it is none that is known. `data` is its content."""
+    """The format of a file that is not an ONNX model; None if it is none that is known. `data` is its content."""
     if data.startswith(b"PK\x03\x04"):
         return _of_archive(path)
     marks = (
@@ -151,7 +151,7 @@ def of_file(path: Path, data: bytes) -> ForeignFormat | None:
 
 
 def no_model(data: bytes) -> tuple[str, str] | None:
-    """What a file is that no command makes ONNX of, and what to do; None if it is none of these."""
+    """What a file is that no command makes ONNX of, and what to do; None if it is not one of these."""
     text = data[:256].lstrip().lower()
     marks = (
         (

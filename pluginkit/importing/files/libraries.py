@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pluginkit import layouts
-from pluginkit.build import Flavour, build, flavours
+from pluginkit.build import Instrumentation, build, instrumentations
 from pluginkit.build.artifact import library_path
+from pluginkit.build.sources import build_checked, built_here
 from pluginkit.creators import loading
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.creators.loading import Loaded
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
-from pluginkit.importing.serving import PluginLibrary
+from pluginkit.importing.implementations import PluginLibrary
 from pluginkit.library import inspect
 from pluginkit.library.loadable import loadable
+from pluginkit.library.origin import registers_here, registration
 from pluginkit.manifest import FILE_NAME, Manifest
 from pluginkit.manifest.project import Member, members, root
 
@@ -38,14 +40,14 @@ def read(paths: Sequence[Path], sanitize: Sequence[str], timeout: float, progres
     """
     if sanitize and not paths:
         raise UsageError("--sanitize is for plugins, and none is given.", hint="Give their projects by --plugins.")
-    checks = flavours(sanitize) if sanitize else ()
-    for flavour in checks:
+    checks = instrumentations(sanitize) if sanitize else ()
+    for instrumentation in checks:
         # Before a library is compiled for nothing.
-        flavour.environment()
+        instrumentation.environment()
     return [_library(path, timeout, checks, progress) for path in paths]
 
 
-def _library(path: Path, timeout: float, checks: Sequence[Flavour], progress: Progress) -> PluginLibrary:
+def _library(path: Path, timeout: float, checks: Sequence[Instrumentation], progress: Progress) -> PluginLibrary:
     """A library or a project's library, with its creators."""
     project: Path | None
     if path.is_dir() or path.name == FILE_NAME:
@@ -56,22 +58,27 @@ def _library(path: Path, timeout: float, checks: Sequence[Flavour], progress: Pr
         library, project = path, project_of(path)
     facts = inspect(library)
     progress(f"loading {library.name}")
-    creators = _creators(library, timeout)
+    version, creators = _creators(library, timeout)
     plugins = members(root(project)) if project else _without_project(library)
-    checked = {flavour: _checked(path, project, flavour, progress) for flavour in checks}
-    return PluginLibrary(library.resolve(), creators, plugins, facts.target, checked)
+    checked = {instrumentation: _checked(path, project, instrumentation, progress) for instrumentation in checks}
+    registers = registration(facts.elf) is not None
+    for_rtx = registers_here(facts.elf, rtx=True) is not None
+    return PluginLibrary(library.resolve(), creators, plugins, facts.target, checked, version, registers, for_rtx)
 
 
-def _checked(path: Path, project: Path | None, flavour: Flavour, progress: Progress) -> Path:
+def _checked(path: Path, project: Path | None, instrumentation: Instrumentation, progress: Progress) -> Path:
     """The library with checks compiled in."""
+    if project is None and built_here(path):
+        progress(f"building {path.name} with {instrumentation.name}")
+        return build_checked(path, instrumentation).library.resolve()
     if project is None or members(root(project))[0].manifest.library is not None:
         raise UsageError(
             f"--sanitize compiles its checks in, and {path} is run as it is.",
-            hint="Give the plugin's project by --plugins; a library of another build has no sources that pluginkit "
-            "compiles.",
+            hint="Give the plugin's project by --plugins, or a library of pluginkit build --sources with the folder "
+            f"{path.stem}.build beside it; of another build pluginkit compiles no sources.",
         )
-    progress(f"building {project} with {flavour.name}")
-    return build(project, "cpu", flavour=flavour)[0].library.resolve()
+    progress(f"building {project} with {instrumentation.name}")
+    return build(project, "cpu", instrumentation=instrumentation)[0].library.resolve()
 
 
 def _without_project(library: Path) -> tuple[Member, ...]:
@@ -94,13 +101,14 @@ def project_of(library: Path) -> Path | None:
     return project if library.resolve() in own else None
 
 
-def _creators(library: Path, timeout: float) -> tuple[CreatorFacts, ...]:
-    """As pluginkit's host has them, as the first TensorRT that gets any: a V2 library gives V2 creators."""
+def _creators(library: Path, timeout: float) -> tuple[int, tuple[CreatorFacts, ...]]:
+    """As pluginkit's host has them, as the first TensorRT that gets any, and which that is: a V2 library gives V2
+    creators."""
     answers: list[Loaded] = []
     for version in (*(one.host_version for one in loadable(library)), layouts.RTX_HOST):
         answers.append(loading.in_host(library, version, timeout=timeout))
         if answers[-1].status == "loaded":
-            return answers[-1].creators
+            return version, answers[-1].creators
         if answers[-1].status in {"crashed", "hung"}:
             raise PluginCrashed(
                 f"{library} cannot be loaded: {answers[-1].message}", hint=f"pluginkit inspect --load {library}"

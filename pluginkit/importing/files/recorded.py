@@ -1,4 +1,4 @@
-"""Arrays that a person recorded for a model: inputs that it is run on, and the outputs expected of it."""
+"""Arrays that the user recorded for a model: inputs that it is run on, and the outputs expected of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import onnx
 
 from pluginkit.errors import UsageError
 from pluginkit.network import npz
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
-"""An If in a branch of an If, as NVIDIA's builder takes it where a dimension is open (refusal if-in-if of
-`runtimes/rtx/refusals.py`): both of its branches are computed, and Where takes one.
+"""Conditionals as NVIDIA's builder takes them.
+
+An If whose condition follows from the model's own shapes is replaced by the branch that it always takes: the branches
+may have other ranks then, which not every TensorRT builds (rule M7). An If in a branch of an If, where a dimension is
+open (refusal if-in-if of `runtimes/rtx/refusals.py`): both of its branches are computed, and Where takes one.
 """
 
 from __future__ import annotations
@@ -9,18 +12,49 @@ from collections.abc import Iterator
 import onnx
 from onnx import helper
 
-from pluginkit.importing.model import dims, subgraphs
+from pluginkit.importing.onnx_graph import dims, subgraphs
 from pluginkit.importing.rewrites.names import every, free
+from pluginkit.importing.rules.constants import Constants
+from pluginkit.importing.rules.folding import Folding
 
 _BRANCHES = ("then_branch", "else_branch")
 
 
 def rewrite(model: onnx.ModelProto) -> list[str]:
     """Change a model in place; what was done, a sentence a node."""
-    if not any(_open(value) for value in model.graph.input):
-        return []
     taken = every(model)
-    return list(_graph(model.graph, inside=False, path="", taken=taken))
+    done = list(_decided(model.graph, Folding.of(model, Constants(model)), "", taken))
+    if any(_open(value) for value in model.graph.input):
+        done += _graph(model.graph, inside=False, path="", taken=taken)
+    return done
+
+
+def _decided(graph: onnx.GraphProto, folding: Folding, path: str, taken: set[str]) -> Iterator[str]:
+    """Conditionals of which one branch is always taken, with that branch in their place."""
+    nodes: list[onnx.NodeProto] = []
+    for node in graph.node:
+        label = f"{path}{node.name or node.op_type}"
+        inner = dict(subgraphs(node))
+        for name, body in inner.items():
+            yield from _decided(body, folding, f"{label}/{name}/", taken)
+        body = inner.get(folding.branch(node)) if node.op_type == "If" else None
+        if body is None or len(body.output) != len(node.output):
+            copied = onnx.NodeProto()
+            copied.CopyFrom(node)
+            nodes.append(copied)
+            continue
+        for one in body.node:
+            made = onnx.NodeProto()
+            made.CopyFrom(one)
+            nodes.append(made)
+        for tensor in body.initializer:
+            graph.initializer.add().CopyFrom(tensor)
+        for value, output in zip(body.output, node.output, strict=True):
+            if output:
+                nodes.append(helper.make_node("Identity", [value.name], [output], free(f"{output}_same", taken)))
+        yield f"{label}: it always takes {folding.branch(node)}, which stands in its place"
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def _open(value: onnx.ValueInfoProto) -> bool:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import onnx
 
-from pluginkit.importing.model import shapes, subgraphs
+from pluginkit.importing.onnx_graph import shapes, subgraphs
 
 _MICROSOFT = "com.microsoft"
 _TEXTS = (
@@ -66,12 +66,20 @@ def texts() -> dict[tuple[str, str], onnx.FunctionProto]:
     return {(function.domain, function.name): function for function in functions}
 
 
+NOT_WRITTEN = {
+    "AffineGrid": "onnxruntime does not run its definition, so that no rewrite of it can be compared",
+    "Bernoulli": "its values are random, so that no rewrite of it can be compared",
+    "DynamicQuantizeLinear": "its definition quantizes to uint8, which the parser has not",
+}
+"""Operators whose definition is no way out, and why."""
+
+
 def of(model: onnx.ModelProto, node: onnx.NodeProto) -> Definition | None:
     """How a node of a model is defined by others; None where no definition is known."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     if domain == _MICROSOFT and (domain, node.op_type) in texts():
         source = "onnxruntime's definition"
-    elif domain == "" and _has_function(node.op_type):
+    elif domain == "" and node.op_type not in NOT_WRITTEN and _has_function(node.op_type):
         source = "ONNX's own definition"
     else:
         return None
@@ -94,6 +102,14 @@ def written_out(model: onnx.ModelProto, operators: Sequence[tuple[str, str]]) ->
             # The inliner puts no function of one opset into a model of another.
             if version is not None and version.version >= _CAST_LIKE:
                 function.opset_import[0].version = version.version
+    # A definition may refer to attributes that the node leaves to their defaults; the inliner doesn't fill these in.
+    for node in nodes(copied.graph.node):
+        if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in operators and onnx.defs.has(node.op_type):
+            given = {one.name for one in node.attribute}
+            defaults = onnx.defs.get_schema(node.op_type).attributes
+            node.attribute.extend(
+                one.default_value for name, one in defaults.items() if name not in given and one.default_value.name
+            )
     # Some definitions follow from types, and the inliner doesn't look for a constant's among the constants.
     have = {value.name for value in (*copied.graph.input, *copied.graph.value_info, *copied.graph.output)}
     copied.graph.value_info.extend(

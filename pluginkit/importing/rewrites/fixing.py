@@ -11,13 +11,12 @@ import numpy as np
 import onnx
 
 from pluginkit.errors import CheckFailed, PluginkitError, UsageError, unwritable
-from pluginkit.importing import inputs, plugin_node, running
-from pluginkit.importing import model as model_
+from pluginkit.importing import inputs, onnx_graph, plugin_node, running
 from pluginkit.importing.files import external
+from pluginkit.importing.missing_operators import MissingOperator
 from pluginkit.importing.rewrites import conditionals, definitions, loop_sizes, recurrences
 from pluginkit.importing.rules import structure
-from pluginkit.importing.unserved import UnservedOperator
-from pluginkit.network.model import Array, NetworkProfile
+from pluginkit.network.networks import Array, NetworkProfile
 
 SEEDS = 3
 """On so many random inputs a rewrite is compared with the original, at each of min and opt."""
@@ -43,18 +42,18 @@ class Fixed:
 def fix(
     model: Path,
     made: Path,
-    unserved: Sequence[UnservedOperator],
+    unserved: Sequence[MissingOperator],
     profile: NetworkProfile,
     *,
     seed: int,
     timeout: float,
 ) -> Fixed:
-    """Write a model anew with all known rewrites; nothing if there are none.
+    """Write a model again with all known rewrites; nothing if there are none.
 
     Args:
         model: the file.
         made: the file to write; what was there is replaced.
-        unserved: the operators that nobody serves.
+        unserved: the operators that are missing.
         profile: the shapes of random inputs: of its min and its opt.
         seed: what these follow from.
         timeout: seconds for each run.
@@ -66,7 +65,7 @@ def fix(
     """
     if made.resolve() == model.resolve():
         raise UsageError(f"--fix would replace the model itself, {model}.", hint="Give it another file.")
-    proto = model_.load(model)
+    proto = onnx_graph.load(model)
     if missing := external.left_out(proto):
         raise UsageError(f"{model} can't be rewritten: {missing}.")
     if broken := next((one for one in structure.check(proto) if one.level == "error"), None):
@@ -81,7 +80,7 @@ def fix(
     return Fixed(tuple(changes), len(feeds), largest)
 
 
-def apply(proto: onnx.ModelProto, unserved: Sequence[UnservedOperator]) -> tuple[onnx.ModelProto, list[str]]:
+def apply(proto: onnx.ModelProto, unserved: Sequence[MissingOperator]) -> tuple[onnx.ModelProto, list[str]]:
     """The model with all known rewrites, not compared yet, and what was done, a sentence each."""
     copied = onnx.ModelProto()
     copied.CopyFrom(proto)

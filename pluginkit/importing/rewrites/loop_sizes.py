@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import onnx
 from onnx import TensorProto, helper
 
-from pluginkit.importing.model import dims, places, shapes, subgraphs
+from pluginkit.importing.onnx_graph import dims, places, shapes, subgraphs
 from pluginkit.importing.rewrites.names import every, free
 from pluginkit.importing.rules import loop_sizes
 from pluginkit.importing.rules.constants import Constants

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from pluginkit.importing.model import places, subgraphs
+from pluginkit.importing.onnx_graph import places, subgraphs
 
 
 def every(model: onnx.ModelProto) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import onnx
 from onnx import helper
 
-from pluginkit.importing.model import subgraphs
+from pluginkit.importing.onnx_graph import subgraphs
 from pluginkit.importing.rewrites.names import every, free
 from pluginkit.importing.rules.recurrences import uses
 
@@ -42,7 +42,7 @@ def _graph(graph: onnx.GraphProto, *, inside: bool, path: str, taken: set[str], 
 
 
 def _body(node: onnx.NodeProto) -> onnx.GraphProto | None:
-    """A Loop's body; None if it has none, or no inputs, and so is no Loop of ONNX's."""
+    """A Loop's body; None if it has none, or no inputs, and so is not a Loop of ONNX's."""
     return next((inner for name, inner in subgraphs(node) if name == "body" and node.input), None)
 
 

@@ -7,8 +7,8 @@ import contextlib
 import numpy as np
 import onnx
 
-from pluginkit.importing.model import subgraphs
-from pluginkit.network.model import Array
+from pluginkit.importing.onnx_graph import subgraphs
+from pluginkit.network.networks import Array
 
 LARGEST = 4096
 """Elements of a tensor whose values anything asks for."""

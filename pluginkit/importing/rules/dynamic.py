@@ -9,12 +9,12 @@ import onnx
 from onnx import TensorProto
 
 from pluginkit.importing.inputs import inferred_at
-from pluginkit.importing.model import Place, dims, places, shapes, subgraphs, type_name
+from pluginkit.importing.onnx_graph import Place, dims, places, shapes, subgraphs, type_name
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.importing.rules.plugins import Known
 from pluginkit.importing.shape_tensors import TensorClass
 from pluginkit.library import Problem
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 
 AT_BOUNDARY = (TensorProto.INT32, TensorProto.INT64)
 """Types of shape tensors that are inputs: "Shape Tensor I/O (Advanced)"."""
@@ -50,7 +50,7 @@ def check(model: onnx.ModelProto, known: Known, tensors: Sequence[TensorClass]) 
 
 
 def loops(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
-    """M27: loops whose collected outputs have several open dimensions, with the memory that they take at the max."""
+    """M27: loops whose collected outputs have several dynamic dimensions, with the memory that they take at the max."""
     found = [place for place in places(model.graph) if place.node.op_type in {"Loop", "Scan"}]
     if not found:
         return
@@ -67,7 +67,7 @@ def loops(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
             memory = "its size at the profile's max is not known from the model"
             if size is not None and len(numbers) == len(size):
                 memory = f"at the profile's max it takes {math.prod(numbers) * bytes_each / 2**20:.1f} MiB"
-            text = f"its output {name} has {len(opened)} open dimensions: {memory}, which is allotted for any run."
+            text = f"its output {name} has {len(opened)} dynamic dimensions: {memory}, which is allotted for any run."
             fix = "Keep the profile's max near what is needed, or give dimensions numbers."
             yield Problem("warning", text, fix, "M27", place.label)
 

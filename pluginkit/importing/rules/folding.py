@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import onnx
 from onnx import TensorProto
 
-from pluginkit.importing.model import dims, own_types, places, subgraphs
+from pluginkit.importing.onnx_graph import dims, own_types, places, subgraphs
 from pluginkit.importing.rules.constants import Constants
 
 Values = tuple[int | None, ...]
@@ -48,6 +49,22 @@ class Folding:
             if place.node.op_type in _OPERATORS and place.node.input and place.node.output:
                 self._known[place.node.output[0]] = self._made(place.node)
 
+    @classmethod
+    def of(cls, model: onnx.ModelProto, constants: Constants) -> Folding:
+        """By the shapes that onnx infers from those that the model declares."""
+        inferred = model
+        # Inference is a help: of a model that it can't follow the declared ones are known.
+        with contextlib.suppress(Exception):
+            inferred = onnx.shape_inference.infer_shapes(model)
+        return cls(inferred, constants)
+
+    def branch(self, node: onnx.NodeProto) -> str:
+        """The branch that an If always takes, `then_branch` or `else_branch`; empty where that isn't known."""
+        found = self.values(node.input[0]) if node.input else None
+        if not found or len(found) != 1 or found[0] is None:
+            return ""
+        return "then_branch" if found[0] else "else_branch"
+
     def values(self, name: str) -> Values | None:
         """The elements of a scalar or vector; None of another tensor, or if not even their number is known."""
         constant = self._constants.value(name)
@@ -82,7 +99,7 @@ class Folding:
 
 
 def _computed(kind: str, given: Sequence[Values]) -> Values | None:
-    """What an operator makes of known values; None if it is none of those that shapes are computed with."""
+    """What an operator makes of known values; None if it is not one of those that shapes are computed with."""
     first = given[0]
     found: Values | None = None
     if kind in _SAME:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from pluginkit.importing.model import Place, places, shapes, subgraphs
+from pluginkit.importing.onnx_graph import Place, places, shapes, subgraphs
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.importing.rules.sums import Sums
 from pluginkit.importing.shape_tensors.inference import DIMENSIONS, needed
@@ -83,7 +83,7 @@ def _graph(
             here = (*path, node.name or node.op_type, name)
             yield from _graph(inner, here, sums, inside=inside or loop, carried=within, given=known)
             ends = {value.name for value in inner.output}
-            # What an inner loop gives is its own only inside of it.
+            # What an inner loop gives is its own only inside it.
             carried |= set(node.output) if not loop and ends & within else set()
             given |= set(node.output) if ends & known else set()
         if inside and not loop:

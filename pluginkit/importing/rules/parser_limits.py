@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto
 
 from pluginkit.importing import profiles
-from pluginkit.importing.model import Place, places, subgraphs
+from pluginkit.importing.onnx_graph import Place, places, subgraphs
 from pluginkit.library import Problem
 
 _LARGEST = 2**31 - 1

@@ -14,11 +14,11 @@ from onnx import AttributeProto
 from pluginkit import nvidia_plugins, parser_operators
 from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.field_types import NAMES
-from pluginkit.importing.model import dims, type_name
+from pluginkit.importing.implementations import Implementation, PluginLibrary
+from pluginkit.importing.onnx_graph import dims, type_name
 from pluginkit.importing.plugin_node import NAMESPACE, RESERVED, SHAPE_INPUTS, VERSION, attribute, text
 from pluginkit.importing.rules import signature
 from pluginkit.importing.rules.tensor_types import Types
-from pluginkit.importing.serving import PluginLibrary, Served
 from pluginkit.interpreter.preflight import CHANNEL_AXIS, INT8_CHANNELS
 from pluginkit.library import Problem
 from pluginkit.manifest import Attribute
@@ -59,24 +59,24 @@ WRITE = {
 
 
 def check(
-    served: Sequence[Served],
+    implementations: Sequence[Implementation],
     libraries: Sequence[PluginLibrary],
     known: Known,
     types: Sequence[Types] = (),
 ) -> Iterator[Problem]:
     """What is wrong with the nodes that are, or were meant to be, plugins.
 
-    `types` has the types that the first of `served`, those outside of functions, see.
+    `types` has the types that the first of `implementations`, those outside of functions, see.
     """
     # Who writes some nodes so that the parser asks the plugin means the others to be the parser's own.
-    versioned = {one.place.node.op_type for one in served if one.by == "plugin"}
-    for index, one in enumerate(served):
+    versioned = {one.place.node.op_type for one in implementations if one.by == "plugin"}
+    for index, one in enumerate(implementations):
         if one.by == "plugin" or (one.by != "native" and attribute(one.place.node, VERSION) is not None):
             yield from _identity_types(one)
         if one.by == "native" and not nvidia_plugins.rtx_plugins(one.place.node.op_type):
             yield from _shadowed(one, libraries, versioned)
         meant = one
-        if one.by == "nobody":
+        if one.by == "missing":
             yield from _missing(one, libraries)
             # What else is wrong with it is reported at once, not after the next run.
             meant = _meant(one, libraries)
@@ -105,7 +105,7 @@ def clashes(libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
                 )
 
 
-def _identity_types(one: Served) -> Iterator[Problem]:
+def _identity_types(one: Implementation) -> Iterator[Problem]:
     for name, example in ((VERSION, "1"), (NAMESPACE, "")):
         found = attribute(one.place.node, name)
         if found is not None and found.type != AttributeProto.STRING:
@@ -121,13 +121,13 @@ def _identity_types(one: Served) -> Iterator[Problem]:
             )
 
 
-def _meant(one: Served, libraries: Sequence[PluginLibrary]) -> Served:
+def _meant(one: Implementation, libraries: Sequence[PluginLibrary]) -> Implementation:
     """A node without a creator, as if the only creator of its name did."""
     found = [(library, c) for library in libraries for c in library.creators if c.name == one.place.node.op_type]
     return replace(one, library=found[0][0], creator=found[0][1]) if len(found) == 1 else one
 
 
-def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+def _missing(one: Implementation, libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
     wanted = f"{node.op_type} version {text(node, VERSION, '1')!r} in namespace {text(node, NAMESPACE, '')!r}"
     creators = [(library, creator) for library in libraries for creator in library.creators]
@@ -146,6 +146,13 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
     if close:
         fault = f"nothing implements {wanted}; a plugin {close[0]} is given."
         yield Problem("error", fault, f"Is {close[0]} meant? Then set the node's op_type.", "M11", label)
+    elif one.place.node.domain in {"", "ai.onnx"} and (since := parser_operators.SINCE.get(node.op_type)):
+        fault = f"the parser of {parser_operators.RTX} has no {node.op_type}; that of TensorRT {since} and later has."
+        fix = f"Build the model with that TensorRT, or write a plugin of another name than {node.op_type}."
+        yield Problem("error", fault, fix, "M11", label)
+    elif what := no_tensor(node):
+        fault = f"{node.op_type} takes or gives {what}: TensorRT has tensors of numbers alone, so no plugin can be it."
+        yield Problem("error", fault, _TENSORS_ALONE[what], "M11", label)
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
         yield Problem("error", fault, _WRITE, "M11", label)
@@ -160,6 +167,28 @@ def _missing(one: Served, libraries: Sequence[PluginLibrary]) -> Iterator[Proble
         yield Problem("error", fault, _WRITE, "M11", label)
 
 
+_TENSORS_ALONE = {
+    "a sequence": "Compute it by operators on tensors: a Concat of what the sequence has; in a Loop a scan output.",
+    "an optional": "Export the model without it: give the tensor itself.",
+    "strings": "Compute it before the engine, and give the engine numbers.",
+}
+
+
+def no_tensor(node: onnx.NodeProto) -> str:
+    """What an operator of ONNX takes or gives that is not a tensor of numbers, by its schema; empty if nothing is."""
+    if node.domain not in {"", "ai.onnx"} or not onnx.defs.has(node.op_type):
+        return ""
+    if node.op_type.startswith("Optional"):
+        return "an optional"
+    schema = onnx.defs.get_schema(node.op_type)
+    for parameter in (*schema.inputs, *schema.outputs):
+        if not any(kind.startswith("tensor") for kind in parameter.types):
+            return "a sequence"
+        if parameter.types == {"tensor(string)"}:
+            return "strings"
+    return ""
+
+
 def _written(node: onnx.NodeProto) -> str | None:
     """A version of the wrong type as text: rule M1 has reported it. None if it is a string."""
     found = attribute(node, VERSION)
@@ -168,21 +197,24 @@ def _written(node: onnx.NodeProto) -> str | None:
     return str(onnx.helper.get_attribute_value(found))
 
 
-def in_rtx(served: Sequence[Served], libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
+def in_rtx(implementations: Sequence[Implementation], libraries: Sequence[PluginLibrary]) -> Iterator[Problem]:
     """Operators of which the parser of TensorRT-RTX makes a plugin that TensorRT-RTX does not have (M11)."""
     given = {(creator.name, creator.version) for library in libraries for creator in library.creators}
-    for one in served:
+    for one in implementations:
         wanted = parser_operators.PLUGINS_OF_RTX.get(one.place.node.op_type)
         if one.by == "native" and wanted is not None and wanted not in given:
-            fault = (
-                f"the parser of TensorRT-RTX makes a plugin {wanted[0]} version {wanted[1]} of {one.place.operator}, "
-            )
-            fault += "and TensorRT-RTX has none; TensorRT 10 and 11 have what it takes."
-            fix = f"Build the model with that TensorRT, or compute it by other operators than {one.place.node.op_type}."
+            kind = one.place.node.op_type
+            fault = f"the parser of {parser_operators.RTX} makes a plugin {wanted[0]} version {wanted[1]} of "
+            fault += f"{one.place.operator}, and TensorRT-RTX has none."
+            fix = f"Compute it by other operators than {kind}."
+            if kind in parser_operators.SINCE:
+                fix = f"Build the model with TensorRT {parser_operators.SINCE[kind]} or later, which has {kind}."
+            if kind in parser_operators.IN_WHEEL:
+                fix += f" libtensorrt_plugins.so of the package {parser_operators.WHEEL} has that plugin."
             yield Problem("error", fault, fix, "M11", one.place.label)
 
 
-def _shadowed(one: Served, libraries: Sequence[PluginLibrary], versioned: Collection[str]) -> Iterator[Problem]:
+def _shadowed(one: Implementation, libraries: Sequence[PluginLibrary], versioned: Collection[str]) -> Iterator[Problem]:
     node, label = one.place.node, one.place.label
     owners = [(library, c) for library in libraries for c in library.creators if c.name == node.op_type]
     named = attribute(node, NAMESPACE) is not None
@@ -225,7 +257,7 @@ def _shadowed(one: Served, libraries: Sequence[PluginLibrary], versioned: Collec
         yield Problem("warning", fault, "Give the library by --plugins, or remove the attribute.", "M2", label)
 
 
-def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+def _attributes(one: Implementation, creator: CreatorFacts) -> Iterator[Problem]:
     fields = {field.name: field for field in creator.fields}
     for found in one.place.node.attribute:
         if found.name in RESERVED:
@@ -235,7 +267,7 @@ def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
             names = ", ".join(fields) or "none"
             yield Problem(
                 "warning",
-                f"its attribute {found.name} is dropped without a word: {creator.name} has no such field ({names}).",
+                f"its attribute {found.name} is dropped silently: {creator.name} has no such field ({names}).",
                 f"Did you mean {close[0]}?" if close else "Remove it, or add the field to the creator's getFieldNames.",
                 "M3",
                 one.place.label,
@@ -244,13 +276,13 @@ def _attributes(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
             yield from _field(one, found, fields[found.name])
 
 
-def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Problem]:
+def _field(one: Implementation, found: AttributeProto, field: FieldFacts) -> Iterator[Problem]:
     values = list(found.ints) if found.type == AttributeProto.INTS else [found.i]
     if found.type in {AttributeProto.INT, AttributeProto.INTS} and any(value not in INT32 for value in values):
         wide = next(value for value in values if value not in INT32)
         yield Problem(
             "error",
-            f"its attribute {found.name} is {wide}; the parser cuts integers to 32 bits without a word.",
+            f"its attribute {found.name} is {wide}; the parser cuts integers to 32 bits silently.",
             "Use a value that an int32 holds, or write it as two: no attribute brings an int64 to a plugin.",
             "M4",
             one.place.label,
@@ -277,7 +309,7 @@ def _field(one: Served, found: AttributeProto, field: FieldFacts) -> Iterator[Pr
         yield from _count(one, found, field, count)
 
 
-def _is_taken(one: Served, name: str, field: FieldFacts, given: str) -> bool:
+def _is_taken(one: Implementation, name: str, field: FieldFacts, given: str) -> bool:
     """Whether the plugin reads the field from what the parser makes of the attribute."""
     declared = _declared(one, name)
     if declared is not None and field.type == declared.type.trt:
@@ -285,13 +317,13 @@ def _is_taken(one: Served, name: str, field: FieldFacts, given: str) -> bool:
     return field.type in {given, "kUNKNOWN"}
 
 
-def _declared(one: Served, name: str) -> Attribute | None:
+def _declared(one: Implementation, name: str) -> Attribute | None:
     """The field of a project's pluginkit.toml."""
     fields = one.member.manifest.fields if one.member is not None else ()
     return next((field for field in fields if field.name == name), None)
 
 
-def _count(one: Served, found: AttributeProto, field: FieldFacts, count: int) -> Iterator[Problem]:
+def _count(one: Implementation, found: AttributeProto, field: FieldFacts, count: int) -> Iterator[Problem]:
     many = f"{count} element{'' if count == 1 else 's'}"
     declared = _declared(one, found.name)
     if declared is None:
@@ -318,13 +350,13 @@ def _length(found: AttributeProto) -> int | None:
     return 1 if found.type in {AttributeProto.FLOAT, AttributeProto.INT} else None
 
 
-def _shape_inputs(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
+def _shape_inputs(one: Implementation, creator: CreatorFacts) -> Iterator[Problem]:
     found = attribute(one.place.node, SHAPE_INPUTS)
     if found is None:
         return
     count, label = len(one.place.node.input), one.place.label
     if found.type != AttributeProto.INTS:
-        yield Problem("error", f"its attribute {SHAPE_INPUTS} is no list of integers.", "Write [1].", "M5", label)
+        yield Problem("error", f"its attribute {SHAPE_INPUTS} is not a list of integers.", "Write [1].", "M5", label)
         return
     bad = [index for index in found.ints if not -count <= index < count]
     positions = [index % count for index in found.ints if index not in bad]
@@ -338,19 +370,28 @@ def _shape_inputs(one: Served, creator: CreatorFacts) -> Iterator[Problem]:
         yield Problem("error", fault, "Remove it, or write the plugin as an IPluginV3.", "M5", label)
 
 
-def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Problem]:
+def _inputs(one: Implementation, creator: CreatorFacts, known: Known) -> Iterator[Problem]:
     if creator.kind != "V2":
         return
     for name in one.place.node.input:
         tensor = known.get(name)
         if tensor is None:
             continue
-        if tensor.elem_type in {onnx.TensorProto.INT32, onnx.TensorProto.INT64}:
-            kind = type_name(tensor.elem_type)
+        if tensor.elem_type == onnx.TensorProto.INT64:
             yield Problem(
                 "warning",
-                f"its input {name} is {kind}; the documentation of addPluginV2 says that V2 plugins take no int32.",
-                "NVIDIA's libraries do take int32 so far; a V3 plugin may have both.",
+                f"its input {name} is int64, and comes to the plugin as kINT64. The parser of TensorRT 8 makes int32 "
+                "of it; from 9.0 on it does not.",
+                "If supportsFormatCombination takes kINT32 alone, put a Cast to INT32 before the node, export int32 "
+                "indices, or let it take kINT64 too.",
+                "M6",
+                one.place.label,
+            )
+        elif tensor.elem_type == onnx.TensorProto.INT32:
+            yield Problem(
+                "warning",
+                f"its input {name} is int32; the documentation of addPluginV2 says that V2 plugins take no int32.",
+                "NVIDIA's libraries do take int32 so far; a V3 plugin may have it.",
                 "M6",
                 one.place.label,
             )
@@ -358,22 +399,22 @@ def _inputs(one: Served, creator: CreatorFacts, known: Known) -> Iterator[Proble
         if creator.base in {"IPluginV2", "IPluginV2Ext"} and shape and any(not isinstance(dim, int) for dim in shape):
             yield Problem(
                 "error",
-                f"its input {name} has open dimensions, which {creator.base} cannot have.",
+                f"its input {name} has dynamic dimensions, which {creator.base} cannot have.",
                 "Write the plugin as an IPluginV2DynamicExt or IPluginV3, or fix the shape.",
                 "M6",
                 one.place.label,
             )
 
 
-def _channels(one: Served, known: Known) -> Iterator[Problem]:
+def _channels(one: Implementation, known: Known) -> Iterator[Problem]:
     for name in one.place.node.input:
         tensor = known.get(name)
         shape = dims(tensor) if tensor is not None and tensor.elem_type == onnx.TensorProto.INT8 else None
         if shape and len(shape) > CHANNEL_AXIS and not isinstance(shape[CHANNEL_AXIS], int):
             yield Problem(
                 "warning",
-                f"its input {name} is int8, and its channels are open; NVIDIA's documents say: {INT8_CHANNELS}.",
-                f"Give dimension {CHANNEL_AXIS} of {name} a number; NVIDIA's builder has the last word.",
+                f"its input {name} is int8, and its channels are dynamic; NVIDIA's documents say: {INT8_CHANNELS}.",
+                f"Give dimension {CHANNEL_AXIS} of {name} a number; NVIDIA's builder decides.",
                 "M16",
                 one.place.label,
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from pluginkit.importing.model import Place, subgraphs
+from pluginkit.importing.onnx_graph import Place, subgraphs
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.library import Problem
 

@@ -12,17 +12,18 @@ from onnx import TensorProto
 from pluginkit.creators.facts import CreatorFacts
 from pluginkit.dtypes import DType
 from pluginkit.importing import signature
-from pluginkit.importing.model import dims, type_name
+from pluginkit.importing.implementations import Implementation
+from pluginkit.importing.onnx_graph import against, dims, type_name
 from pluginkit.importing.rules.table import BUILDER_DECIDES, UNFIT
-from pluginkit.importing.serving import Served
 from pluginkit.library import Problem
 from pluginkit.manifest import FILE_NAME, Manifest
 
+DECLARED = "Have the plugin and the model say the same: what follows in the network gets what the plugin gives."
 MOST_ORDERED = 5
 """Of so many inputs every order is tried."""
 
 
-def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:
+def check(one: Implementation, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:
     """What is wrong with a node whose plugin has a manifest; `known` is what is known of its inputs."""
     if one.member is None:
         return
@@ -36,25 +37,33 @@ def check(one: Served, creator: CreatorFacts, known: Mapping[str, onnx.TypeProto
     manifest = manifest.like(signature.ranks(given))
     yield from _types(one, manifest, names, given)
     yield from _shapes(one, manifest, names, given)
+    for name, made in signature.outputs(one.member.manifest, one.place.node, known).items():
+        tensor = made.tensor_type
+        if name in known and (other := against(known[name], tensor.elem_type, dims(tensor))):
+            text = f"its output {name} is {other[1]}: TensorRT takes what the plugin gives."
+            if other[0] == "M17":
+                yield Problem("warning", text, DECLARED, "M17", one.place.label)
+            else:
+                yield Problem("warning", text, DECLARED, "M18", one.place.label)
 
 
 def built_all_the_same(problem: Problem) -> Problem:
     """An error on types or shapes as a warning, where NVIDIA's builder took what the manifest doesn't declare."""
     if problem.rule not in BUILDER_DECIDES or problem.level != "error":
         return problem
-    fault = f"{problem.text} NVIDIA's builder took it all the same."
+    fault = f"{problem.text} NVIDIA's builder took it nevertheless."
     fix = f"If the plugin's code is made for it, write so in {FILE_NAME}; if not, this engine computes something else."
     fix = fix if problem.rule in UNFIT else problem.fix
     return replace(problem, level="warning", text=fault, fix=fix)
 
 
-def unknown_fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> list[str]:
+def unknown_fields(one: Implementation, creator: CreatorFacts, manifest: Manifest) -> list[str]:
     """The node's attributes that are fields of the creator, and that reference.py doesn't get."""
     more = {found.name for found in one.place.node.attribute} - {field.name for field in manifest.fields}
     return [field.name for field in creator.fields if field.name in more]
 
 
-def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
+def _counts(one: Implementation, manifest: Manifest) -> Iterator[Problem]:
     node = one.place.node
     for what, names, tensors in (("input", node.input, manifest.inputs), ("output", node.output, manifest.outputs)):
         given = [name for name in names if name]
@@ -64,7 +73,7 @@ def _counts(one: Served, manifest: Manifest) -> Iterator[Problem]:
             yield Problem("error", fault, f"Give it these {what}s, in this order.", "M15", one.place.label)
 
 
-def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[Problem]:
+def _fields(one: Implementation, creator: CreatorFacts, manifest: Manifest) -> Iterator[Problem]:
     given = {found.name for found in one.place.node.attribute}
     for name in unknown_fields(one, creator, manifest):
         fault = f"its attribute {name} is a field that {FILE_NAME} does not have: reference.py does not get it."
@@ -77,7 +86,7 @@ def _fields(one: Served, creator: CreatorFacts, manifest: Manifest) -> Iterator[
 
 
 def _types(
-    one: Served, manifest: Manifest, names: Sequence[str], given: Sequence[onnx.TypeProto.Tensor | None]
+    one: Implementation, manifest: Manifest, names: Sequence[str], given: Sequence[onnx.TypeProto.Tensor | None]
 ) -> Iterator[Problem]:
     """M17: a type that the input hasn't, or types that don't go together."""
     alone, order = True, _other_order(manifest, names, given)
@@ -136,7 +145,7 @@ def _cast(kind: DType) -> str:
 
 
 def _shapes(
-    one: Served, manifest: Manifest, names: Sequence[str], given: Sequence[onnx.TypeProto.Tensor | None]
+    one: Implementation, manifest: Manifest, names: Sequence[str], given: Sequence[onnx.TypeProto.Tensor | None]
 ) -> Iterator[Problem]:
     """M18: another rank, another number, or two numbers for one symbol."""
     label = one.place.label

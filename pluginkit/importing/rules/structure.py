@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
-from pluginkit.importing.model import Place, function_name, places, subgraphs
+from pluginkit.importing.onnx_graph import Place, function_name, places, subgraphs
 from pluginkit.library import Problem
 
 _SHOWN = 6
@@ -71,7 +71,7 @@ def _nodes(
     known = {*made, *given, *around}
     for node in nodes:
         for name in dict.fromkeys(name for name in node.input if name and name not in known):
-            text = f"its input {name} is made by no node, and is no input or constant of {where}."
+            text = f"its input {name} is made by no node, and is not an input or constant of {where}."
             yield _error(text, "Name a tensor that is there, or add what makes it.", _label(node, path))
     for name in sorted(wanted - known):
         yield _error(f"nothing makes {name}, an output of {where}.", "Name a tensor that is there.", "/".join(path))

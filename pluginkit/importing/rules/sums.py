@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import TensorProto
 
-from pluginkit.importing.model import dims, subgraphs
+from pluginkit.importing.onnx_graph import dims, subgraphs
 from pluginkit.importing.rules.constants import Constants, depends_on
 
 LONGEST = 16
@@ -77,16 +77,16 @@ class Sums:
             # Another graph's tensors may have had these names.
             for name in node.output:
                 self._sums.pop(name, None)
-            return {name for one in inputs for name in self._of(one).terms}
+            return {name for one in inputs for name in self._sum(one).terms}
         made = self._made(node)
         if made is None or len(made.terms) > LONGEST:
             first = self._same.setdefault(self._key(node, graph), node.output[0])
             self._sums[node.output[0]] = Sum({first: 1})
-            return {name for one in inputs for name in self._of(one).terms}
+            return {name for one in inputs for name in self._sum(one).terms}
         self._sums[node.output[0]] = made
         return set(made.terms)
 
-    def _of(self, name: str) -> Sum:
+    def _sum(self, name: str) -> Sum:
         found = self._sums.get(name)
         if found is None:
             value = self._constants.value(name)
@@ -98,13 +98,13 @@ class Sums:
         """Equal of nodes that compute the same."""
         if node.op_type in _RANDOM:
             return node.output[0]
-        given = tuple((*sorted(one.terms.items()), one.constant) for one in map(self._of, node.input))
+        given = tuple((*sorted(one.terms.items()), one.constant) for one in map(self._sum, node.input))
         attributes = tuple(sorted(one.SerializeToString(deterministic=True) for one in node.attribute))
         return graph, node.op_type, given, attributes
 
     def _made(self, node: onnx.NodeProto) -> Sum | None:
         """A node's output; None if it is a number of its own."""
-        kind, given = node.op_type, [self._of(name) for name in node.input if name]
+        kind, given = node.op_type, [self._sum(name) for name in node.input if name]
         whole = bool(node.input) and self._is_whole(node.input[0])
         found: Sum | None = None
         if not given:

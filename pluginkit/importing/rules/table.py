@@ -6,9 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pluginkit.demands import NAMES
+
 Level = Literal["error", "warning"]
 _REFUSED = "TensorRT-RTX 1.7.1 refuses it"
-_SILENT = "TensorRT-RTX 1.7.1 does so without a word"
+_SILENT = "TensorRT-RTX 1.7.1 does so silently"
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class ImportRule:
         levels: the levels at which it is reported.
         source: the document or the experiment that it follows from.
         unfit: whether after an error no plugin can run the node.
-        builder_decides: whether an error is a warning where NVIDIA's builder takes the model all the same.
+        builder_decides: whether an error is a warning where NVIDIA's builder takes the model nevertheless.
         foresees: whether an error says that NVIDIA's parser or builder will refuse the model.
     """
 
@@ -34,7 +36,7 @@ class ImportRule:
 
 RULES: dict[str, ImportRule] = {
     "M1": ImportRule(
-        "`plugin_version` or `plugin_namespace` is no string",
+        "`plugin_version` or `plugin_namespace` is not a string",
         ("error",),
         _REFUSED,
     ),
@@ -47,13 +49,13 @@ RULES: dict[str, ImportRule] = {
         foresees=False,
     ),
     "M3": ImportRule(
-        "an attribute is no field of the creator, and is dropped without a word",
+        "an attribute is not a field of the creator, and is dropped silently",
         ("warning",),
         _SILENT,
         foresees=False,
     ),
     "M4": ImportRule(
-        "an integer does not fit 32 bits, and is cut without a word",
+        "an integer does not fit 32 bits, and is cut silently",
         ("error",),
         _SILENT,
         foresees=False,
@@ -65,15 +67,18 @@ RULES: dict[str, ImportRule] = {
         unfit=True,
     ),
     "M6": ImportRule(
-        "an int32 or int64 input, or open dimensions, where the V2 base has none",
+        "an int32 or int64 input, or dynamic dimensions, where the V2 base has none",
         ("warning", "error"),
-        "NvInfer.h, INetworkDefinition::addPluginV2; IPluginV2 and IPluginV2Ext have no dynamic shapes",
+        "NvInfer.h, INetworkDefinition::addPluginV2; IPluginV2 and IPluginV2Ext have no dynamic shapes; "
+        "changelog of onnx-tensorrt (9.0: INT64 is no longer cast)",
     ),
     "M7": ImportRule(
         "a type that TensorRT does not document to cross an If's boundary; branches of different types or"
-        " ranks, or of different shapes at the profile's min, opt or max",
+        " ranks, or of different shapes at the profile's min, opt or max; "
+        "branches that differ so where one is always taken",
         ("warning", "error"),
-        "TensorRT's documentation of the operator If (10.6); NvInfer.h on IIfConditional for ranks",
+        "TensorRT's documentation of the operator If (10.6); NvInfer.h on IIfConditional for ranks; "
+        "NVIDIA/TensorRT#3034 (8.6 refuses branches of two ranks on a condition that is always true)",
         builder_decides=True,
     ),
     "M8": ImportRule(
@@ -82,7 +87,7 @@ RULES: dict[str, ImportRule] = {
         "TensorRT's recurrences have one shape, its outputs a length; NVIDIA's parser wants the condition",
     ),
     "M9": ImportRule(
-        "pooling, deconvolution, PReLU, padding or resize inside of a loop or branch",
+        "pooling, deconvolution, PReLU, padding or resize inside a loop or branch",
         ("warning",),
         "docs/loops-and-conditionals.md: NVIDIA's compiler in TensorRT-Incubator, after TensorRT's table",
     ),
@@ -123,13 +128,13 @@ RULES: dict[str, ImportRule] = {
         unfit=True,
     ),
     "M16": ImportRule(
-        "an int8 input whose channel dimension (axis 1) is open",
+        "an int8 input whose channel dimension (axis 1) is dynamic",
         ("warning",),
         "NVIDIA's documents on INT8 (`interpreter/preflight.py`)",
     ),
     "M17": ImportRule(
         "an input has a type, or the inputs have types together, that `pluginkit.toml` does not list; "
-        "float64, of which the parser makes float32",
+        "float64, of which the parser makes float32; an output that the model declares with another type",
         ("error", "warning"),
         "the plugin's `pluginkit.toml`; TensorRT-RTX 1.7.1 refuses what is an error",
         unfit=True,
@@ -137,8 +142,8 @@ RULES: dict[str, ImportRule] = {
     ),
     "M18": ImportRule(
         "an input has another rank than in `pluginkit.toml`, another number as a dimension, or one symbol"
-        " is two numbers",
-        ("error",),
+        " is two numbers; an output that the model declares with another rank or size",
+        ("error", "warning"),
         "the plugin's `pluginkit.toml`",
         unfit=True,
         builder_decides=True,
@@ -159,23 +164,26 @@ RULES: dict[str, ImportRule] = {
     ),
     "M21": ImportRule(
         "no constant: axes of Squeeze, Unsqueeze, CumSum or a reduction, scales of Resize or Upsample, a "
-        "quantization's zero point, the depth of OneHot, STFT's frame_step, Dropout's training_mode",
-        ("error",),
+        "quantization's zero point, the depth of OneHot, STFT's frame_step, Dropout's training_mode; an axis of "
+        "CumSum that is an input, unless the profile has one value of it",
+        ("error", "warning"),
         _REFUSED,
         builder_decides=True,
     ),
     "M22": ImportRule(
-        "a form of an operator that the parser or builder does not have: pooling with dilations, a LpPool of another "
-        "p than 1 and 2, a Resize that blurs, crops or keeps the aspect ratio, more than one output of Attention, "
-        "MaxPool or a normalization, an Attention with softcap, with mask and causal, or of keys and values of two "
-        "sizes, Mod of floats without fmod, Scatter with a reduction, Range of float16, a k of TopK above 3840, "
-        "quantization of int32 or uint8 or with a zero point, Clip of int8, NonMaxSuppression",
+        "a form of an operator that the parser or builder does not have: windows of more than three "
+        "dimensions, pooling with dilations, a LpPool of another p than 1 and 2, a Resize that blurs, crops "
+        "or keeps the aspect ratio, more than one output of Attention, MaxPool or a normalization, an "
+        "Attention with softcap, with mask and causal, of keys and values of two sizes, or without a kernel "
+        "for its type, heads or single query, Dropout in training mode, Mod of floats without fmod, Scatter "
+        "with a reduction, Range of float16, a k of TopK above 3840, quantization of int32 or uint8 or with a"
+        " zero point, Clip of int8, NonMaxSuppression",
         ("error",),
         _REFUSED,
         builder_decides=True,
     ),
     "M23": ImportRule(
-        "Squeeze without axes where a dimension is open: an error where the profile has a size of 1 there",
+        "Squeeze without axes where a dimension is dynamic: an error where the profile has a size of 1 there",
         ("error", "warning"),
         _REFUSED,
         builder_decides=True,
@@ -196,12 +204,12 @@ RULES: dict[str, ImportRule] = {
         builder_decides=True,
     ),
     "M26": ImportRule(
-        "Conv or ConvTranspose of an input whose channels are open",
+        "Conv or ConvTranspose of an input whose channels are dynamic",
         ("warning",),
         "NVIDIA's document on dynamic shapes (Restrictions for Dynamic Shapes)",
     ),
     "M27": ImportRule(
-        "a loop that carries 8 bits or less, or that collects an output with several open dimensions: the memory at "
+        "a loop that carries 8 bits or less, or that collects an output with several dynamic dimensions: the memory at "
         "the profile's max",
         ("warning",),
         "pluginkit's host takes FP32 and FP16 in loops (`interpreter/scan.py`); memory is that of the output's max",
@@ -220,6 +228,14 @@ RULES: dict[str, ImportRule] = {
         "TensorRT-RTX 1.7.1: it refuses the former, and builds another network of a dimension too large",
         builder_decides=True,
     ),
+    "M30": ImportRule(
+        "a form that not all do alike: a Scatter whose constant indices name an element twice; a GridSample of rank 5; "
+        "a recurrent layer of layout 1",
+        ("error", "warning"),
+        "ONNX's definition of ScatterND and ScatterElements; IGridSampleLayer in NvInfer.h of TensorRT 10, and "
+        "NVIDIA/TensorRT#4618 (10.6 refuses it)",
+        foresees=False,
+    ),
     "B10": ImportRule(
         "two libraries have a plugin of the same name, version and namespace",
         ("error",),
@@ -235,5 +251,8 @@ BUILDER_DECIDES = frozenset(name for name, rule in RULES.items() if rule.builder
 
 def table() -> list[str]:
     """The page's table, a line a row."""
-    rows = [f"| {name} | {one.description} | {', '.join(one.levels)} | {one.source} |" for name, one in RULES.items()]
-    return ["| rule | what is wrong | level | source |", "| --- | --- | --- | --- |", *rows]
+    rows = [
+        f"| {name} | {NAMES[name]} | {one.description} | {', '.join(one.levels)} | {one.source} |"
+        for name, one in RULES.items()
+    ]
+    return ["| rule | name | what is wrong | level | source |", "| --- | --- | --- | --- | --- |", *rows]

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import onnx
 
 from pluginkit.importing.control_flow.types import declare
-from pluginkit.importing.model import own_types, subgraphs
-from pluginkit.importing.serving import Served
+from pluginkit.importing.implementations import Implementation
+from pluginkit.importing.onnx_graph import own_types, subgraphs
 from pluginkit.importing.signature import outputs
 
 Types: TypeAlias = "MutableMapping[str, onnx.TypeProto.Tensor]"
@@ -21,8 +21,9 @@ ROUNDS = 8
 """Operators between two plugins cost an inference of the whole model; behind so many of them nothing more is known."""
 
 
-def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
-    """What each node of the main graph and of the graphs in it sees; `served` begins with these nodes, in this order.
+def types(model: onnx.ModelProto, implementations: Sequence[Implementation]) -> list[Types]:
+    """What each node of the main graph and of the graphs in it sees; `implementations` begins with these nodes, in
+    this order.
 
     onnx knows no plugin, so its inference ends at each; here the outputs of those that have a manifest follow from it.
     """
@@ -30,7 +31,7 @@ def types(model: onnx.ModelProto, served: Sequence[Served]) -> list[Types]:
     for _ in range(ROUNDS):
         added = declare(model.graph)
         seen = list(walk(model.graph, ChainMap()))
-        for one, (graph, node, known) in zip(served, seen, strict=False):
+        for one, (graph, node, known) in zip(implementations, seen, strict=False):
             if one.member is None or one.by != "plugin":
                 continue
             for name, kind in outputs(one.member.manifest, node, known).items():

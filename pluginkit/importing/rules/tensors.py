@@ -8,9 +8,10 @@ import onnx
 from onnx import TensorProto
 
 from pluginkit import parser_operators
-from pluginkit.importing.model import Place, places, type_name
+from pluginkit.importing.onnx_graph import Place, places, type_name
 from pluginkit.importing.rules.constants import Constants
 from pluginkit.library import Problem
+from pluginkit.network.networks import NetworkProfile
 
 TYPES = frozenset(
     {
@@ -44,6 +45,9 @@ CONSTANTS: Mapping[str, Mapping[int, str]] = {
     "Unsqueeze": {1: "axes"},
 }
 """Inputs that NVIDIA's parser wants as constants: of each operator, positions with names."""
+AT_PROFILE = ("CumSum",)
+"""Of these such an input may also be the network's, with one value in the profile."""
+_ONE_VALUE = "Make it an initializer or a Constant, or give the profile one value of it."
 FLOAT8 = (TensorProto.FLOAT8E4M3FN,)
 """Types whose zero points need be none."""
 QUANTIZED = (TensorProto.FLOAT8E4M3FN, TensorProto.INT4, TensorProto.FLOAT4E2M1)
@@ -61,14 +65,30 @@ def check(
     found = [place for place in places(model.graph) if place.node.domain in {"", "ai.onnx"}]
     yield from _types(found, known, model)
     yield from _boundary(model, known)
+    inputs = {value.name for value in model.graph.input} - constants.names
     for place in found:
         for position, name in CONSTANTS.get(place.node.op_type, {}).items():
             given = place.node.input[position] if len(place.node.input) > position else ""
             # A zero point of float8 is 0 anyhow.
             eight = given in known and known[given].elem_type in FLOAT8
-            if given and given not in constants.names and not eight:
+            if given in inputs and place.node.op_type in AT_PROFILE:
+                text = f"its input {name} ({given}) is given at run time; TensorRT-RTX 1.7.1 builds that for a profile "
+                yield Problem("warning", f"{text}with one value of it.", _ONE_VALUE, "M21", place.label)
+            elif given and given not in constants.names and not eight:
                 text = f"its input {name} ({given}) is computed or given at run time; NVIDIA's parser wants a constant."
                 yield Problem("error", text, f"Make {given} an initializer or a Constant.", "M21", place.label)
+
+
+def chosen(model: onnx.ModelProto, profile: NetworkProfile) -> Iterator[Problem]:
+    """M21: an axis that is an input, and of which the profile has several values."""
+    for place in places(model.graph):
+        for position, name in CONSTANTS.get(place.node.op_type, {}).items() if place.node.op_type in AT_PROFILE else ():
+            values = profile.values.get(place.node.input[position])
+            if values is not None and values[0] != values[2]:
+                text = (
+                    f"its input {name} is {list(values[0])} to {list(values[2])} in this profile; TensorRT-RTX 1.7.1 "
+                )
+                yield Problem("error", f"{text}wants one value.", _ONE_VALUE, "M21", place.label)
 
 
 def _boundary(model: onnx.ModelProto, known: Mapping[str, onnx.TypeProto.Tensor]) -> Iterator[Problem]:

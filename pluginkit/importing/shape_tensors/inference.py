@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
-from pluginkit.importing.model import Place, places, subgraphs
+from pluginkit.importing.onnx_graph import Place, places, subgraphs
 from pluginkit.importing.plugin_node import SHAPE_INPUTS
 from pluginkit.importing.shape_tensors.signatures import OTHER, SIGNATURES, LayerSignature
 

@@ -1,1 +1,1 @@
-"""The least sizes of a model's open dimensions, for a profile that makes sense."""
+"""The least sizes of a model's dynamic dimensions, for a profile that makes sense."""

@@ -1,4 +1,4 @@
-"""A profile with sizes that a model runs with, for inputs whose open dimensions nobody gave."""
+"""A profile with sizes that a model runs with, for inputs whose dynamic dimensions were not given."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import onnx
 
 from pluginkit.errors import PluginkitError
 from pluginkit.importing.files import external
-from pluginkit.importing.model import dims
+from pluginkit.importing.onnx_graph import dims
 from pluginkit.importing.sizes.search import Sizes
-from pluginkit.network.model import NetworkProfile, Range
+from pluginkit.network.networks import NetworkProfile, Range
 from pluginkit.process.worker import Worker
 
-CHILD = "pluginkit.importing.sizes.child"
+CHILD = "pluginkit.importing.sizes.sizes_worker"
 BATCH = "first dimension"
 """The group of all first dimensions that have no name: they are the batch, mostly."""
 
@@ -28,8 +28,8 @@ def least(
 
     Args:
         model: the model.
-        profile: with defaults for the open dimensions.
-        open_inputs: the inputs of which nobody gave the shapes.
+        profile: with defaults for the dynamic dimensions.
+        open_inputs: the inputs whose shapes were not given.
         timeout: seconds for the whole search.
     """
     inputs = {value.name: value.type.tensor_type for value in model.graph.input if value.name in profile.shapes}
@@ -60,7 +60,7 @@ def least(
 
 
 def single(profile: NetworkProfile, size: int, open_inputs: Collection[str]) -> NetworkProfile:
-    """The profile with one size at min, opt and max of all open dimensions but the first of each input.
+    """The profile with one size at min, opt and max of all dynamic dimensions but the first of each input.
 
     For a model that takes few sizes, and a builder that refuses others than onnxruntime does.
     """

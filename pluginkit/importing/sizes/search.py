@@ -1,7 +1,7 @@
 """The least sizes that a model runs with, and larger ones for opt and max: a search by trying.
 
-Which sizes are valid is no interval: a model may take multiples of 32 only, or lengths from 192 to 703. So every size
-that is given was tried, and the least are the least of those that were.
+Which sizes are valid is not an interval: a model may take multiples of 32 only, or lengths from 192 to 703. So every
+size that is given was tried, and the least are the least of those that were.
 """
 
 from __future__ import annotations

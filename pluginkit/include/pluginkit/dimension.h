@@ -8,13 +8,13 @@
 namespace pluginkit
 {
 
-//! A 64-bit number, or none: what is computed of a division by zero, or of a number beyond 64 bits, is no number.
+//! A 64-bit number, or none: what is computed of a division by zero, or of a number beyond 64 bits, is not a number.
 class Dimension
 {
 public:
     constexpr explicit Dimension(int64_t value) noexcept : mValue{value} {}
 
-    //! What is no number.
+    //! What is not a number.
     static constexpr Dimension none() noexcept
     {
         Dimension made{-1};
@@ -27,7 +27,7 @@ public:
         return mIsNumber;
     }
 
-    //! The number; -1, which is no dimension, where there is none.
+    //! The number; -1, which is not a dimension, where there is none.
     constexpr int64_t value() const noexcept
     {
         return mIsNumber ? mValue : -1;

@@ -15,6 +15,12 @@
 //!                                    The library then stays loaded, since registries point into it. `logger` is not
 //!                                    used: what ILogger's table looks like depends on who has made it
 //!
+//! TensorRT 8.5's registry loads no library: a program that only opens this one, as `trtexec --plugins` does there,
+//! finds its plugins if the source also has
+//!     PLUGINKIT_REGISTER_ON_LOAD
+//! after PLUGINKIT_PLUGINS. Then they are registered without a namespace in each TensorRT 8 that is in the process
+//! before this library; getPluginCreators has nothing to give any more.
+//!
 //! Creators named by REGISTER_TENSORRT_PLUGIN are given too; a library that names all of its creators so says
 //! PLUGINKIT_REGISTERED_PLUGINS(MyPlugin).
 //!
@@ -244,6 +250,7 @@ struct Layout
 #ifdef PLUGINKIT_SECONDARY
 
 #define PLUGINKIT_ENTRY(Stem, Half) PLUGINKIT_HALF(Half)
+#define PLUGINKIT_REGISTER_ON_LOAD
 
 #else
 
@@ -292,7 +299,8 @@ inline void const* creatorsFor(Served served, LayoutHooks const& primary, int32_
     return half != nullptr ? half->listed(served.v3, count) : nullptr;
 }
 
-inline bool enrollEverywhere(char const* pluginNamespace) noexcept
+//! Registers the creators in every registry of the process, or in those of TensorRT 8.
+inline bool enrollEverywhere(char const* pluginNamespace, bool only8 = false) noexcept
 {
     try
     {
@@ -301,6 +309,10 @@ inline bool enrollEverywhere(char const* pluginNamespace) noexcept
         for (FoundRegistry const& found : findRegistries())
         {
             Served const served = servedBy(found.version);
+            if (only8 && served.layout != 8)
+            {
+                continue;
+            }
             // A registry is called through the half whose IPluginRegistry lies as it does.
             LayoutHooks const* const half = halfFor(served.layout);
             bool const done =
@@ -337,6 +349,7 @@ inline bool enrollEverywhere(char const* pluginNamespace) noexcept
     namespace                                                                                                          \
     {                                                                                                                  \
     pluginkit::Served gPluginkitServed{pluginkit::detail::servedBy(0)};                                                \
+    bool gPluginkitOnLoad{false};                                                                                      \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) noexcept                         \
     {                                                                                                                  \
@@ -351,13 +364,24 @@ inline bool enrollEverywhere(char const* pluginNamespace) noexcept
         /* Of TensorRT 10 and later, which have getCreators, none may take what it finds here. */                      \
         pluginkit::Served const served =                                                                               \
             pluginkit::detail::servedBy(pluginkit::detail::versionAt(__builtin_return_address(0)));                    \
-        return served.layout == 8 ? static_cast<nvinfer1::IPluginCreator* const*>(                                     \
-                                        pluginkit::detail::creatorsFor(served, Half::hooks, nbCreators))               \
-                                  : nullptr;                                                                           \
+        return served.layout == 8 && !gPluginkitOnLoad                                                                 \
+                   ? static_cast<nvinfer1::IPluginCreator* const*>(                                                    \
+                         pluginkit::detail::creatorsFor(served, Half::hooks, nbCreators))                              \
+                   : nullptr;                                                                                          \
     }                                                                                                                  \
     extern "C" PLUGINKIT_EXPORT bool init##Stem##Plugins(void* /*logger*/, char const* libNamespace) noexcept          \
     {                                                                                                                  \
         return pluginkit::detail::enrollEverywhere(libNamespace);                                                      \
+    }
+
+//! Has the library register its creators in TensorRT 8 while it is opened: see the top.
+#define PLUGINKIT_REGISTER_ON_LOAD                                                                                     \
+    namespace                                                                                                          \
+    {                                                                                                                  \
+    __attribute__((constructor)) void pluginkitOnLoad() noexcept                                                       \
+    {                                                                                                                  \
+        gPluginkitOnLoad = pluginkit::detail::enrollEverywhere("", true);                                              \
+    }                                                                                                                  \
     }
 
 #endif

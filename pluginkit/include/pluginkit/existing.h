@@ -8,6 +8,7 @@
 #pragma once
 
 #include <NvInfer.h>
+#include <pluginkit/collecting_registry.h>
 #include <pluginkit/entry.h>
 
 #include <algorithm>
@@ -29,139 +30,8 @@ namespace detail
 
 using CreatorList = std::vector<AnyCreator*>;
 
-//! Keeps what it is given while the library is loaded, so that getCreators can give it; knows no other plugins.
-class OwnRegistry final : public nvinfer1::IPluginRegistry
-{
-public:
-    static OwnRegistry& get()
-    {
-        // Never destroyed: creators of static objects are deregistered in any order.
-        static auto* const registry = new OwnRegistry;
-        return *registry;
-    }
-
-    CreatorList const& creators() const noexcept
-    {
-        return mCreators;
-    }
-
-#if NV_TENSORRT_MAJOR <= 10
-    bool registerCreator(nvinfer1::IPluginCreator& creator, nvinfer1::AsciiChar const* name) noexcept override
-    {
-        return add(creator, name);
-    }
-    nvinfer1::IPluginCreator* const* getPluginCreatorList(int32_t* count) const noexcept override
-    {
-        if (count != nullptr)
-        {
-            *count = 0;
-        }
-        return nullptr;
-    }
-    nvinfer1::IPluginCreator* getPluginCreator(nvinfer1::AsciiChar const*, nvinfer1::AsciiChar const*,
-                                               nvinfer1::AsciiChar const*) noexcept override
-    {
-        return nullptr;
-    }
-    bool deregisterCreator(nvinfer1::IPluginCreator const& creator) noexcept override
-    {
-        return remove(creator);
-    }
-#endif
-    void setErrorRecorder(nvinfer1::IErrorRecorder* recorder) noexcept override
-    {
-        mRecorder = recorder;
-    }
-    nvinfer1::IErrorRecorder* getErrorRecorder() const noexcept override
-    {
-        return mRecorder;
-    }
-#if NV_TENSORRT_MAJOR > 8 || NV_TENSORRT_MINOR > 5
-    bool isParentSearchEnabled() const override
-    {
-        return mParentSearch;
-    }
-    void setParentSearchEnabled(bool enabled) override
-    {
-        mParentSearch = enabled;
-    }
-    PluginLibraryHandle loadLibrary(nvinfer1::AsciiChar const*) noexcept override
-    {
-        return nullptr;
-    }
-    void deregisterLibrary(PluginLibraryHandle) noexcept override {}
-#endif
-#if NV_TENSORRT_MAJOR >= 10
-    bool registerCreator(nvinfer1::IPluginCreatorInterface& creator, nvinfer1::AsciiChar const* name) noexcept override
-    {
-        return add(creator, name);
-    }
-    nvinfer1::IPluginCreatorInterface* const* getAllCreators(int32_t* count) const noexcept override
-    {
-        if (count != nullptr)
-        {
-            *count = static_cast<int32_t>(mCreators.size());
-        }
-        return mCreators.data();
-    }
-    nvinfer1::IPluginCreatorInterface* getCreator(nvinfer1::AsciiChar const*, nvinfer1::AsciiChar const*,
-                                                  nvinfer1::AsciiChar const*) noexcept override
-    {
-        return nullptr;
-    }
-    bool deregisterCreator(nvinfer1::IPluginCreatorInterface const& creator) noexcept override
-    {
-        return remove(creator);
-    }
-    nvinfer1::IPluginResource* acquirePluginResource(nvinfer1::AsciiChar const*,
-                                                     nvinfer1::IPluginResource*) noexcept override
-    {
-        return nullptr;
-    }
-    int32_t releasePluginResource(nvinfer1::AsciiChar const*) noexcept override
-    {
-        return -1;
-    }
-    nvinfer1::IPluginCreatorInterface* const* getAllCreatorsRecursive(int32_t* count) noexcept
-#if NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 10
-        override
-#endif
-    {
-        return getAllCreators(count);
-    }
-#endif
-
-private:
-    bool add(AnyCreator& creator, char const* /*name*/) noexcept
-    {
-        try
-        {
-            mCreators.push_back(&creator);
-            return true;
-        }
-        catch (...)
-        {
-            return false;
-        }
-    }
-
-    bool remove(AnyCreator const& creator) noexcept
-    {
-        auto const found = std::find(mCreators.begin(), mCreators.end(), &creator);
-        if (found == mCreators.end())
-        {
-            return false;
-        }
-        mCreators.erase(found);
-        return true;
-    }
-
-    CreatorList mCreators;
-    nvinfer1::IErrorRecorder* mRecorder{nullptr};
-#if NV_TENSORRT_MAJOR > 8 || NV_TENSORRT_MINOR > 5
-    bool mParentSearch{true};
-#endif
-};
+//! What the library registers while it is loaded.
+using OwnRegistry = CollectingRegistry<struct OfExistingSources>;
 
 //! This layout's half of a library of such sources.
 struct ExistingLayout

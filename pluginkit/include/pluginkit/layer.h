@@ -21,7 +21,8 @@
 //! which starts the kernel on `run.stream`, with `run.fields.alpha`, `run.in.x.data` and `run.out.y.data`.
 //!
 //! The class is a TensorRT plugin: it derives from IPluginV2DynamicExt, IPluginV2IOExt or IPluginV3, as `base` of
-//! pluginkit.toml says, and may override each of the interface's methods. What TensorRT has no method for is a method
+//! pluginkit.toml says, and may override each of the interface's methods. With base = ["dynamic", "v3"] it is an
+//! IPluginV3, and compiled for TensorRT 8 an IPluginV2DynamicExt. What TensorRT has no method for is a method
 //! of `LayerCore`: problem(), fits(), workspaceBytes(). A third argument of `Layer` is a plain struct that is kept in
 //! the engine: state().
 #pragma once
@@ -64,6 +65,13 @@ struct LayerOf<Base::kV3>
 };
 #endif
 
+//! The interface of a layer with the TensorRT that this is compiled for.
+template <typename Signature>
+constexpr Base baseOf() noexcept
+{
+    return NV_TENSORRT_MAJOR >= 10 ? Signature::kBase : Signature::kBaseBeforeV3;
+}
+
 template <typename Layer, bool V2>
 struct CreatorOf
 {
@@ -82,7 +90,7 @@ struct CreatorOf<Layer, false>
 
 //! The interface that `base` of pluginkit.toml names, with all of its methods.
 template <typename Derived, typename Signature, typename State = NoState>
-using Layer = typename detail::LayerOf<Signature::kBase>::template type<Derived, Signature, State>;
+using Layer = typename detail::LayerOf<detail::baseOf<Signature>()>::template type<Derived, Signature, State>;
 
 //! What makes a layer's plugins: the creator class that PLUGINKIT_PLUGINS of pluginkit/entry.h takes.
 template <typename Layer>

@@ -1,5 +1,5 @@
 //! An IPluginV2IOExt as an IPluginV3, in addition to v3_adapter_base.h:
-//!   getOutputShapes                one V2 call for each output; an open dimension is refused with a message, since the
+//!   getOutputShapes                one V2 call for each output; a dynamic dimension is refused with a message: the
 //!                                  interface has static shapes only
 //!   supportsFormatCombination      the descriptors as they are
 //!   configurePlugin                the descriptors; min, opt and max are the same
@@ -156,7 +156,7 @@ private:
     int32_t open(int32_t input) const
     {
         logError(std::string{plugin().getPluginType()} + ": input " + std::to_string(input) +
-                 " has an open dimension, and an IPluginV2IOExt takes static shapes only. Give each input of the "
+                 " has a dynamic dimension, and an IPluginV2IOExt takes static shapes only. Give each input of the "
                  "network a fixed shape, or write the plugin against IPluginV2DynamicExt or IPluginV3.");
         return -1;
     }

@@ -22,7 +22,7 @@ def problems(manifest: ManifestModel) -> list[str]:
     for name, numbers in tuning.parameters.items():
         where = f"tuning.parameters.{name}"
         if not _NAME.fullmatch(name):
-            found.append(f"{where}: '{name}' is no name for it: lower case letters, digits and _, as in unroll_by")
+            found.append(f"{where}: '{name}' is not a name for it: lower case letters, digits and _, as in unroll_by")
         if not numbers:
             found.append(f"{where}: write the values to try, the usual one first, as in [4, 1, 2, 8]")
         if len(set(numbers)) < len(numbers):

@@ -1,5 +1,5 @@
 """A bundle as one file: a tar archive, gzipped, with `manifest.json` first and every other file by its digest; then the
-signatures, which are no part of the bundle.
+signatures, which are not part of the bundle.
 
 Nothing in an archive is trusted: names, kinds, sizes and digests are checked while it is read, before a byte
 lies anywhere but in a folder for temporary files.
@@ -110,7 +110,7 @@ def opened(path: Path, *, largest: int = LARGEST, folder: Path | None = None) ->
         folder: where the temporary folder is made.
 
     Raises:
-        UsageError: there is no such file, or it is no archive.
+        UsageError: there is no such file, or it is not an archive.
         CheckFailed: it is damaged, holds what a bundle doesn't have, lacks a file, or a digest doesn't match.
     """
     try:
@@ -119,7 +119,7 @@ def opened(path: Path, *, largest: int = LARGEST, folder: Path | None = None) ->
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     with raw, tempfile.TemporaryDirectory(prefix="bundle-", dir=folder) as temporary:
         if raw.read(2) != b"\x1f\x8b":
-            raise UsageError(f"{path} is no bundle: it is not gzipped.", hint=f"A bundle ends in {SUFFIX}.")
+            raise UsageError(f"{path} is not a bundle: it is not gzipped.", hint=f"A bundle ends in {SUFFIX}.")
         raw.seek(0)
         try:
             with gzip.GzipFile(fileobj=raw) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
@@ -133,7 +133,7 @@ def _read(tar: tarfile.TarFile, path: Path, folder: Path, largest: int) -> Conte
     members = iter(tar)
     first = next(members, None)
     if first is None or first.name != MANIFEST or not first.isreg() or first.size > bundle_.LONGEST:
-        raise CheckFailed(f"{path} is no bundle: {MANIFEST} is not its first file.", hint=_PACK_AGAIN)
+        raise CheckFailed(f"{path} is not a bundle: {MANIFEST} is not its first file.", hint=_PACK_AGAIN)
     manifest = _file(tar, first).read(bundle_.LONGEST)
     found = bundle_.parse(manifest, f"{MANIFEST} of {path}")
     sizes = found.files()

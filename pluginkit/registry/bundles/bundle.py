@@ -51,13 +51,13 @@ def _release(text: str) -> str:
     try:
         Version(text)
     except InvalidVersion:
-        raise ValueError(f"'{text}' is no version as PEP 440 has them, like 1.4.2") from None
+        raise ValueError(f"'{text}' is not a version as PEP 440 has them, like 1.4.2") from None
     return text
 
 
 def _file_name(text: str) -> str:
     if text in {"", ".", ".."} or text != PurePosixPath(text).name or not text.isprintable() or "\\" in text:
-        raise ValueError(f"'{text[:80]}' is no plain file name")
+        raise ValueError(f"'{text[:80]}' is not a plain file name")
     return text
 
 
@@ -251,7 +251,7 @@ class Bundle(_Growing):
             raise ValueError("patterns: two have the same name")
         for one in self.evidence:
             if one.library not in libraries:
-                raise ValueError(f"evidence: {digests.short(one.library)} is no library of this bundle")
+                raise ValueError(f"evidence: {digests.short(one.library)} is not a library of this bundle")
         sizes: dict[str, int] = {}
         for file in (*self.variants, *self.evidence):
             if sizes.setdefault(file.digest, file.size) != file.size:
@@ -292,9 +292,9 @@ def parse(data: bytes, where: str) -> Bundle:
     try:
         plain = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise CheckFailed(f"{where} is no JSON: {error}.") from None
+        raise CheckFailed(f"{where} is not JSON: {error}.") from None
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
-        raise CheckFailed(f"{where} is no bundle's manifest: its kind is not {KIND}.")
+        raise CheckFailed(f"{where} is not a bundle's manifest: its kind is not {KIND}.")
     if plain.get("schema") != SCHEMA:
         raise CheckFailed(
             f"{where} is of schema version {plain.get('schema')!r}; this pluginkit knows version {SCHEMA}.",

@@ -13,7 +13,7 @@ code, nor they that of others (CUDA C++ Programming Guide, 'Binary Compatibility
 
 
 def misfits(variant: Variant, system: System) -> list[str]:
-    """Why a variant doesn't fit a system; empty if it does. What isn't known of the system is no reason."""
+    """Why a variant doesn't fit a system; empty if it does. What isn't known of the system is not a reason."""
     found = []
     if variant.os != system.os:
         found.append(f"it is for {variant.os}, not {system.os}")
@@ -24,7 +24,7 @@ def misfits(variant: Variant, system: System) -> list[str]:
         if there and Version(version) > Version(there):
             found.append(f"it needs {kind} {version}; there is {there}")
     if system.host and system.host not in variant.hosts:
-        found.append(f"it is no library for {_host(system)}: its creators were listed by {', '.join(variant.hosts)}")
+        found.append(f"it is not a library for {_host(system)}: its creators were listed by {', '.join(variant.hosts)}")
     if system.target and variant.target != system.target:
         found.append(f"it is of target {variant.target}, not {system.target}")
     elif system.sm and variant.target == "cpu" and not system.target:
@@ -35,7 +35,7 @@ def misfits(variant: Variant, system: System) -> list[str]:
 
 
 def remarks(variant: Variant, system: System) -> list[str]:
-    """What a person must know of a variant that fits: what couldn't be held against the system, or isn't run there."""
+    """What the user must know of a variant that fits: what couldn't be held against the system, or isn't run there."""
     unknown = [f"{kind} {version}" for kind, version in variant.floors.items() if kind not in system.floors]
     found = [f"needs {', '.join(unknown)}, of which nothing is known there"] if unknown else []
     if variant.target == "gpu" and system.sm == 0:

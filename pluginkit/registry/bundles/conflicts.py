@@ -1,4 +1,4 @@
-"""Names that two want: libraries of one identity, and plugins that are called like what NVIDIA's own code serves."""
+"""Names that two want: libraries of one identity, and plugins named like what NVIDIA's own code implements."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def check(digest: str) -> str:
         ValueError: it is none, as `sha256:../../x` or one of another algorithm.
     """
     if not _SYNTAX.fullmatch(digest):
-        raise ValueError(f"'{digest[:80]}' is no digest: sha256: and 64 hexadecimal digits are expected")
+        raise ValueError(f"'{digest[:80]}' is not a digest: sha256: and 64 hexadecimal digits are expected")
     return digest
 
 
@@ -66,5 +66,5 @@ def copy(source: BinaryIO, to: BinaryIO | None, *, limit: int | None = None) -> 
 
 
 def short(digest: str) -> str:
-    """What a person is shown: `sha256:` and twelve digits."""
+    """What the user is shown: `sha256:` and twelve digits."""
     return digest[: len(ALGORITHM) + 13]

@@ -48,7 +48,7 @@ def _hosts(library: Path) -> list[tuple[Host, int]]:
 
 @dataclass(frozen=True)
 class PackOptions:
-    """What a person asks for.
+    """What the user asks for.
 
     Attributes:
         project: the folder with `pluginkit.toml`: plugins, signatures, fields.
@@ -73,8 +73,8 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
     """A bundle of builds. Its files are the builds' own; those of archives go with the context.
 
     Raises:
-        UsageError: the release is no version, the project or a report can't be read, there is no build, or a library is
-            for another machine than this one (pack it there, and give the archive here).
+        UsageError: the release is not a version, the project or a report can't be read, there is no build, or a library
+            is for another machine than this one (pack it there, and give the archive here).
         CheckFailed: a library hasn't the plugins of pluginkit.toml, no host lists it, or a report is about
             another library.
         PluginCrashed: a library takes the process down on loading.
@@ -82,7 +82,9 @@ def packed(options: PackOptions, progress: Callable[[str], None] = lambda _: Non
     try:
         Version(options.release)
     except InvalidVersion:
-        raise UsageError(f"{options.release!r} is no release.", hint="A version as PEP 440 has them: 1.4.2.") from None
+        raise UsageError(
+            f"{options.release!r} is not a release.", hint="A version as PEP 440 has them: 1.4.2."
+        ) from None
     project = root(options.project)
     plugins = members(project)
     shipped = _patterns(project)
@@ -224,7 +226,7 @@ def plugin_of(manifest: Manifest) -> BundlePlugin:
         name=manifest.plugin.name,
         version=manifest.plugin.version,
         namespace=manifest.plugin.namespace,
-        base=manifest.plugin.base,
+        base=", ".join(manifest.plugin.interfaces),
         description=manifest.plugin.description,
         inputs=tuple(map(tensor, manifest.inputs)),
         outputs=tuple(map(tensor, manifest.outputs)),
@@ -263,11 +265,11 @@ def _evidence(path: Path, taken: Sequence[Variant]) -> Evidence:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}.", hint="pluginkit test --json FILE writes a report.") from None
+        raise UsageError(f"{path} is not JSON: {error}.", hint="pluginkit test --json FILE writes a report.") from None
     kind = "bench" if isinstance(report, dict) and "copy_rate" in report else "test"
     if not isinstance(report, dict) or "sha256" not in report or not ({"cases", "results"} & report.keys()):
         raise UsageError(
-            f"{path} is no report of pluginkit test or bench.", hint="pluginkit test --json FILE writes one."
+            f"{path} is not a report of pluginkit test or bench.", hint="pluginkit test --json FILE writes one."
         )
     library = f"{digests.ALGORITHM}:{report['sha256']}"
     if library not in {one.digest for one in taken}:

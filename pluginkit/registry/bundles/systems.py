@@ -1,4 +1,4 @@
-"""The system that plugins are to be loaded on: this machine, or one that a person describes."""
+"""The system that plugins are to be loaded on: this machine, or one that the user describes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from pluginkit import elf, layouts
 from pluginkit.errors import UsageError
 from pluginkit.installation import tensorrt8
+from pluginkit.layouts import TARGETS
 from pluginkit.library import linkage
 from pluginkit.registry.bundles.bundle import Host, host_of_layout
 
@@ -30,6 +31,8 @@ KEYS = {
     "target": "cpu or gpu: that kind of library alone",
 }
 """The keys of a system: `--for tensorrt=10.13,sm=89`."""
+_SHORT: dict[str, str] = {name: "rtx=1.7.1" if name == "rtx" else f"tensorrt={name}" for name in TARGETS}
+"""What a TensorRT's name in `[targets]` of pluginkit.toml is short for."""
 _MODULES: dict[str, str] = {"tensorrt": "tensorrt", "rtx": "tensorrt_rtx", "lean": "tensorrt_lean"}
 
 
@@ -38,7 +41,7 @@ class System:
     """What is known of a system; what isn't (None, or a floor that is not there) decides nothing.
 
     Attributes:
-        name: for a person: `this machine`, or the text of `--for`.
+        name: for the user: `this machine`, or the text of `--for`.
         os, machine: as `linux`, `x86_64`.
         floors: `{"GLIBC": "2.36", "GLIBCXX": "3.4.30", "CXXABI": "1.3.13"}`: the newest that is there.
         host: the kind of registry.
@@ -98,11 +101,12 @@ def described(text: str) -> System:
         UsageError: an unknown key, or a value that makes no sense.
     """
     system = System(text)
-    for part in filter(None, (one.strip() for one in text.split(","))):
+    parts = (_SHORT.get(one.strip(), one.strip()) for one in text.split(","))
+    for part in filter(None, parts):
         key, equals, value = (one.strip() for one in part.partition("="))
         if not equals or key not in KEYS:
             known = "".join(f"\n  {name}: {what}" for name, what in KEYS.items())
-            raise UsageError(f"--for: '{part}' is none of a system's keys.", hint=f"key=value, of{known}")
+            raise UsageError(f"--for: '{part}' is not one of a system's keys.", hint=f"key=value, of{known}")
         system = _with(system, key, value)
     if system.host is None and not text:
         raise UsageError("--for: nothing is said.", hint="--for tensorrt=10.13,sm=89")
@@ -121,7 +125,7 @@ def _with(system: System, key: str, value: str) -> System:
     try:
         version = Version(value)
     except InvalidVersion:
-        raise UsageError(f"--for: {key}={value} is no version.", hint=f"{key}: {KEYS[key]}") from None
+        raise UsageError(f"--for: {key}={value} is not a version.", hint=f"{key}: {KEYS[key]}") from None
     if key in {"glibc", "glibcxx"}:
         return replace(system, floors={**system.floors, key.upper(): value})
     if key == "cuda":
@@ -134,7 +138,7 @@ def _capability(text: str) -> int:
         return 0
     found = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)", text)
     if not found:
-        raise UsageError(f"--for: sm={text} is no compute capability.", hint=f"sm: {KEYS['sm']}")
+        raise UsageError(f"--for: sm={text} is not a compute capability.", hint=f"sm: {KEYS['sm']}")
     return int(found[1] + found[2])
 
 

@@ -46,7 +46,7 @@ def facts_of(path: Path) -> dict[str, Any]:
     These are `digest`, `size`, `os`, `machine`, `floors`, `needed`, `target` and `gpu_code`.
 
     Raises:
-        UsageError: it cannot be read, or is no shared library for 64-bit Linux.
+        UsageError: it cannot be read, or is not a shared library for 64-bit Linux.
     """
     facts = elf.read(path, any_machine=True)
     codes = gpu_code.read(path)
@@ -105,7 +105,7 @@ def check(variant: Variant, path: Path) -> None:
     """Compare a bundle's manifest with the library's file.
 
     Raises:
-        CheckFailed: they differ; it names each difference. Or it is no library.
+        CheckFailed: they differ; it names each difference. Or it is not a library.
     """
     try:
         found = facts_of(path)

@@ -99,7 +99,7 @@ def digest_tag(bundle_digest: str) -> str:
 
 
 def is_own_tag(tag: str) -> bool:
-    """Whether a tag is none of a person's: one of `digest_tag`, or the specification's for referrers."""
+    """Whether a tag is not one of the user's: one of `digest_tag`, or the specification's for referrers."""
     return tag.startswith((_PREFIX, f"{digests.ALGORITHM}-"))
 
 
@@ -221,7 +221,7 @@ def read_index(raw: RawManifest, where: str) -> tuple[ImageIndex, Summary]:
     if kind != BUNDLE:
         there = str(kind or raw.media_type or "not given")[:80]
         raise UsageError(
-            f"{where} is no bundle: its artifact type is {there!r}, not {BUNDLE}.",
+            f"{where} is not a bundle: its artifact type is {there!r}, not {BUNDLE}.",
             hint="pluginkit registry push puts bundles into a registry.",
         )
     found = documents.parse(ImageIndex, raw.data, where)
@@ -234,7 +234,7 @@ def read_index(raw: RawManifest, where: str) -> tuple[ImageIndex, Summary]:
         _check_shown(summary)
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise CheckFailed(
-            f"{where}: the annotations of its index say nothing of a bundle ({error}).",
+            f"{where}: the annotations of its index say nothing about a bundle ({error}).",
             hint="It was not pushed by pluginkit, or it was changed.",
         ) from None
     return found, summary

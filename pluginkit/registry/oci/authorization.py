@@ -77,7 +77,7 @@ class Authorizer:
         plain = parts is not None and (self._reference.scheme == "http" or is_loopback(parts.netloc))
         if parts is None or (parts.scheme != "https" and not (parts.scheme == "http" and plain)):
             raise UsageError(
-                f"{self._reference.host} sends for a token to {realm[:100]!r}, which is no https address.",
+                f"{self._reference.host} sends for a token to {realm[:100]!r}, which is not an https address.",
                 hint="Its administrator must give an https address.",
             )
         scope = challenge.parameters.get("scope") or f"repository:{self._reference.repository}:{actions}"

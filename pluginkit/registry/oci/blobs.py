@@ -24,7 +24,7 @@ _PIECE = 1 << 16
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _BYTES = {"Content-Type": "application/octet-stream"}
 Moved = Callable[[int], None]
-"""Called with how many bytes more have been moved; fewer than none where a download begins anew."""
+"""Called with how many bytes more have been moved; fewer than none where a download begins again."""
 
 
 def nothing(_count: int) -> None:
@@ -40,7 +40,7 @@ def download(
         repository: where it is.
         digest, size: of the blob.
         file: open to be read and written; at the end it holds the blob and nothing else.
-        moved: told of progress.
+        moved: called with the progress.
         about: what it is, in errors.
 
     Raises:
@@ -120,7 +120,7 @@ def _completed(repository: Repository, digest: str, size: int, file: BinaryIO, m
 def _keep(file: BinaryIO, piece: bytes, about: str) -> None:
     try:
         file.write(piece)
-    except OSError as error:  # which is no fault of the connection's
+    except OSError as error:  # which is not the connection's fault
         raise UsageError(f"{about} cannot be written: {error.strerror}.", hint="Is the disk full?") from None
 
 

@@ -75,7 +75,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}.", hint="docker login or oras login writes it.") from None
     if not isinstance(plain, dict):
-        raise UsageError(f"{path} is no configuration of docker's.", hint="docker login or oras login writes it.")
+        raise UsageError(f"{path} is not a configuration of docker's.", hint="docker login or oras login writes it.")
     return plain
 
 
@@ -114,7 +114,7 @@ def _of_entry(entry: object, host: str, path: Path) -> Credentials | None:
             user, _, password = base64.b64decode(str(entry["auth"]), validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             raise UsageError(
-                f"{path}: auths of {host}: auth is no base64 of user:password.", hint=f"docker login {host}"
+                f"{path}: auths of {host}: auth is not base64 of user:password.", hint=f"docker login {host}"
             ) from None
     token = str(entry.get("identitytoken") or "")
     return Credentials(user, password.rstrip("\0"), token) if user or token else None
@@ -122,7 +122,7 @@ def _of_entry(entry: object, host: str, path: Path) -> Credentials | None:
 
 def _ask(helper: str, host: str, path: Path) -> Credentials | None:
     if not _HELPER.fullmatch(helper):
-        raise UsageError(f"{path} names the credential helper {helper!r}, which is no program's name.")
+        raise UsageError(f"{path} names the credential helper {helper!r}, which is not a program's name.")
     program = f"docker-credential-{helper}"
     try:
         done = subprocess.run(

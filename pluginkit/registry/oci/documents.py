@@ -85,7 +85,7 @@ def parse(model: type[M], data: bytes, where: str) -> M:
     try:
         plain = json.loads(data)
     except (ValueError, RecursionError):
-        raise CheckFailed(f"{where} is no JSON.", hint="The registry is damaged, or it is none.") from None
+        raise CheckFailed(f"{where} is not JSON.", hint="The registry is damaged, or it is none.") from None
     try:
         return model.model_validate(plain)
     except ValidationError as error:

@@ -80,7 +80,7 @@ def look(repository: Repository, name: str) -> RemoteBundle:
 
     Raises:
         NotInRegistry: there is none.
-        UsageError: it is no bundle.
+        UsageError: it is not a bundle.
         CheckFailed: its index, its manifests and the bundle's own manifest don't agree, or are not what was asked for.
     """
     raw = repository.manifest(name)
@@ -126,7 +126,7 @@ def pull(
         accept: given a bundle, its digest and its signatures before any library is loaded; raises to refuse it.
         expected: the bundle's digest, if it is known.
         largest: bytes that all files together may have.
-        progress: told what is being loaded.
+        progress: called with what is being loaded.
 
     Raises:
         NotInRegistry, UsageError, CheckFailed: as `look`; a file isn't what the bundle's manifest says; or `accept`

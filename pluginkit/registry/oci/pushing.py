@@ -47,7 +47,7 @@ def push(
         tag: under which it is found; empty: `NAME-RELEASE`.
         signatures: envelopes over its digest.
         overwrite: whether the tag may name another bundle now.
-        progress: told what is being sent.
+        progress: called with what is being sent.
 
     Raises:
         UsageError: the tag names another bundle, a file is neither here nor there, or the registry refuses.
@@ -116,7 +116,7 @@ def _check_tag(repository: Repository, tag: str, bundle: str, index: str, *, ove
     try:
         there = artifacts.read_index(raw, where)[1]
     except (UsageError, CheckFailed):
-        what = "something that is no bundle"
+        what = "something that is not a bundle"
     else:
         if there.digest == bundle:
             return

@@ -20,7 +20,7 @@ class RegistryReference:
     """A repository, and a tag or digest in it.
 
     Attributes:
-        scheme: `https`, or `http`: for this machine, or where a person has written `http://`.
+        scheme: `https`, or `http`: for this machine, or where the user has written `http://`.
         host: with its port, if one is given.
         repository: as `team/plugins`.
         tag: empty if none is given.
@@ -35,7 +35,7 @@ class RegistryReference:
 
     @property
     def place(self) -> str:
-        """The repository, as a person writes it."""
+        """The repository, as the user writes it."""
         plain = "http" if is_loopback(self.host) else "https"
         return f"{'' if self.scheme == plain else f'{self.scheme}://'}{self.host}/{self.repository}"
 
@@ -66,7 +66,7 @@ def parse(text: str) -> RegistryReference:
     if not separator:
         given, rest = "", text.strip()
     if given not in {"", "oci", "https", "http"}:
-        raise UsageError(f"{text}: a registry is spoken to by https, not by {given}.", hint=_EXAMPLE)
+        raise UsageError(f"{text}: a registry is accessed by https, not by {given}.", hint=_EXAMPLE)
     rest, _, digest = rest.partition("@")
     host, _, path = rest.partition("/")
     repository, _, tag = path.partition(":")
@@ -74,10 +74,10 @@ def parse(text: str) -> RegistryReference:
     if not named or not path or int(named[1] or 1) not in range(1, 1 << 16):
         raise UsageError(f"{text!r} names no registry and repository.", hint=_EXAMPLE)
     if not (separator or "." in host or ":" in host or host == "localhost"):
-        raise UsageError(f"{text!r}: '{host}' is no registry's host: it has no dot and no port.", hint=_EXAMPLE)
+        raise UsageError(f"{text!r}: '{host}' is not a registry's host: it has no dot and no port.", hint=_EXAMPLE)
     if not _REPOSITORY.fullmatch(repository) or len(repository) > 255:
         raise UsageError(
-            f"{text!r}: '{repository}' is no repository's name: lower-case letters, digits, and . _ - / between them.",
+            f"{text!r}: '{repository}' is not a repository: lower-case letters, digits, and . _ - / between them.",
             hint=_EXAMPLE,
         )
     if (":" in path or tag) and not _TAG.fullmatch(tag):
@@ -92,10 +92,10 @@ def parse(text: str) -> RegistryReference:
 
 
 def check_tag(tag: str) -> str:
-    """Why a text is no tag; empty if it is one."""
+    """Why a text is not a tag; empty if it is one."""
     if _TAG.fullmatch(tag):
         return ""
-    return f"'{tag[:140]}' is no tag: up to 128 letters, digits and . _ -, a letter, digit or _ first."
+    return f"'{tag[:140]}' is not a tag: up to 128 letters, digits and . _ -, a letter, digit or _ first."
 
 
 def is_loopback(host: str) -> bool:

@@ -53,7 +53,7 @@ class RegistryStore:
         repository: where the bundles are.
         cache: the store that libraries are brought into.
         accept: as of `pulling.pull`.
-        progress: told how many tags were read, and what is loaded.
+        progress: called with how many tags were read, and what is loaded.
         """
         self.repository = repository
         self.damaged: dict[str, str] = {}
@@ -96,7 +96,7 @@ class RegistryStore:
         return sorted({plugin for one in self._tagged() for plugin in one.entry.plugins if plugin[0] == name})
 
     def find(self, text: str) -> Entry:
-        """The one bundle that a person means: `Store.find`, or a tag.
+        """The one bundle that the user means: `Store.find`, or a tag.
 
         Raises:
             NotFoundError: there is none.

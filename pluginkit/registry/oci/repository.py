@@ -133,7 +133,7 @@ class Repository:
 
         Raises:
             NotInRegistry: there is no such repository.
-            CheckFailed: what comes is no list of tags, or its pages don't end.
+            CheckFailed: what comes is not a list of tags, or its pages don't end.
             UsageError, RegistryUnavailable: as `Transport.send`.
         """
         about = self.reference.place
@@ -150,7 +150,7 @@ class Repository:
         that the specification has for this.
 
         Raises:
-            CheckFailed: what comes is no index.
+            CheckFailed: what comes is not an index.
             UsageError, RegistryUnavailable: as `Transport.send`.
         """
         query = f"?artifactType={quote(artifact_type, safe='')}" if artifact_type else ""
@@ -205,7 +205,7 @@ class Repository:
             try:
                 yield json.loads(data)
             except (ValueError, RecursionError):
-                raise CheckFailed(f"{about}: the registry's answer is no JSON.", hint=_NO_REGISTRY) from None
+                raise CheckFailed(f"{about}: the registry's answer is not JSON.", hint=_NO_REGISTRY) from None
             following = _LINK.search(response.headers.get("Link", ""))
             url = addresses.following(urljoin(self.transport.base, url), following[1]) if following else ""
             if following and urlsplit(url)[:2] != urlsplit(self.transport.base)[:2]:

@@ -155,7 +155,7 @@ class Transport:
         """Where an upload goes on, by an answer's header `Location`.
 
         Raises:
-            CheckFailed: it is no address, or would send the upload unencrypted.
+            CheckFailed: it is not an address, or would send the upload unencrypted.
         """
         text = response.headers.get("Location", default)
         if found := addresses.following(response.url, text):

@@ -173,26 +173,26 @@ class Index:
             where = "b.id IN (SELECT bundle FROM plugins WHERE name = ? AND version = ? AND namespace = ?)"
             values = list(identity)
         columns = "b.id, b.digest, b.name, b.release, b.license, b.size, b.targets"
-        rows: list[Any] = self._all(f"SELECT {columns} FROM bundles b WHERE {where} ORDER BY b.id", values)
+        rows: list[Any] = self._select(f"SELECT {columns} FROM bundles b WHERE {where} ORDER BY b.id", values)
         named: dict[int, list[tuple[str, str, str]]] = {}
         plugins = "SELECT bundle, p.name, p.version, p.namespace FROM plugins p JOIN bundles b ON b.id = p.bundle"
-        for key, *identity_ in self._all(f"{plugins} WHERE {where} ORDER BY p.rowid", values):
+        for key, *identity_ in self._select(f"{plugins} WHERE {where} ORDER BY p.rowid", values):
             named.setdefault(key, []).append((identity_[0], identity_[1], identity_[2]))
         return [_entry(row, named.get(row[0], [])) for row in rows]
 
     def identities(self, name: str) -> list[tuple[str, str, str]]:
         """Every (name, version, namespace) of plugins of that name."""
         sql = "SELECT DISTINCT name, version, namespace FROM plugins WHERE name = ? ORDER BY version, namespace"
-        return [(row[0], row[1], row[2]) for row in self._all(sql, (name,))]
+        return [(row[0], row[1], row[2]) for row in self._select(sql, (name,))]
 
     def files(self) -> set[str]:
         """The digests of all files of all bundles."""
-        return {row[0] for row in self._all("SELECT DISTINCT digest FROM files")}
+        return {row[0] for row in self._select("SELECT DISTINCT digest FROM files")}
 
     def files_of(self, digest: str) -> frozenset[str]:
         """The digests of the files of a bundle that are in the store."""
         sql = "SELECT f.digest FROM files f JOIN bundles b ON b.id = f.bundle WHERE b.digest = ?"
-        return frozenset(row[0] for row in self._all(sql, (digest,)))
+        return frozenset(row[0] for row in self._select(sql, (digest,)))
 
     def check(self) -> str:
         """SQLite's findings on the database's integrity; empty if it is sound."""
@@ -203,7 +203,7 @@ class Index:
         return "" if problems == ["ok"] else "; ".join(problems)
 
     def replace(self, bundles: Bundles) -> int:
-        """Make it anew of the manifests themselves; how many there are."""
+        """Rebuild it from the manifests themselves; how many there are."""
         with self.writing():
             self._db.execute("DELETE FROM bundles")
             return self._fill(bundles)
@@ -231,7 +231,7 @@ class Index:
                     self._fill(bundles)
         return self
 
-    def _all(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+    def _select(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.OperationalError as error:

@@ -87,8 +87,8 @@ class Store:
         """Open a store; where the folder can't be written, or `write` is False, to read it.
 
         Raises:
-            UsageError: it isn't there and `create` is False, it can't be made, it is no store, or a later pluginkit has
-                written it.
+            UsageError: it isn't there and `create` is False, it can't be made, it is not a store, or a later pluginkit
+                has written it.
         """
         if not cls.exists(folder):
             if not create:
@@ -137,7 +137,7 @@ class Store:
         return any(one.digest == digest for one in self._index.entries(digest=digest))
 
     def find(self, text: str) -> Entry:
-        """The one bundle that a person means.
+        """The one bundle that the user means.
 
         Args:
             text: a digest or the beginning of one (with or without `sha256:`), `name`, or `name@release`. Of a name
@@ -218,7 +218,7 @@ class Store:
             digest: the bundle's; None: all.
             progress: called with how many bundles are done, and of how many.
 
-        A damaged index is the only finding: which bundles there are is known again when it was made anew.
+        A damaged index is the only finding: which bundles there are is known again when it was made again.
         """
         if not digest and (problems := self._index.check()):
             return [Damage("", f"the index is damaged: {problems}")]
@@ -323,7 +323,7 @@ class Store:
         return Freed(files, size)
 
     def rebuild(self) -> int:
-        """Make the index anew of the manifests in the store; how many bundles there are.
+        """Rebuild the index from the manifests in the store; how many bundles there are.
 
         A manifest whose bytes are not those of its name, and one of whose libraries none is there, is left out.
 
@@ -433,7 +433,7 @@ class Store:
             )
 
 
-_REPAIR = "pluginkit registry verify shows what else is damaged; add the bundle again to mend it."
+_REPAIR = "pluginkit registry verify shows what else is damaged; add the bundle again to fix it."
 
 
 def newness(entry: Entry) -> tuple[object, int]:
@@ -463,7 +463,7 @@ def _check_mark(folder: Path) -> None:
         mark = json.loads((folder / _MARK).read_text(encoding="utf-8"))
         kind, schema = mark["kind"], mark["schema"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{folder / _MARK} cannot be read: {folder} is no store of pluginkit's.") from None
+        raise UsageError(f"{folder / _MARK} cannot be read: {folder} is not a store of pluginkit's.") from None
     if kind != "pluginkit.store" or schema != SCHEMA:
         raise UsageError(
             f"The store {folder} is of schema version {schema!r}; this pluginkit knows version {SCHEMA}.",
@@ -472,7 +472,7 @@ def _check_mark(folder: Path) -> None:
 
 
 def _open_index(folder: Path, *, writable: bool) -> Index:
-    """The index; made anew of the content where it is lost or damaged."""
+    """The index; rebuilt from the content where it is lost or damaged."""
 
     def readable() -> Iterator[tuple[str, Bundle, frozenset[str]]]:
         return _readable(folder)
@@ -490,7 +490,7 @@ def _open_index(folder: Path, *, writable: bool) -> Index:
 
 
 def _put_aside(folder: Path) -> None:
-    """Keep a damaged index for a person to look at."""
+    """Keep a damaged index for the user to look at."""
     (folder / FILE).replace(folder / f"{FILE}.damaged")
     (folder / f"{FILE}-journal").unlink(missing_ok=True)
 

@@ -90,7 +90,7 @@ class Stores:
         self.sources: tuple[BundlePlace, ...] = (*self.stores, *self.registries)
 
     def find(self, text: str) -> tuple[Store, Entry]:
-        """The bundle that a person means (see `Store.find`), and the store that has it.
+        """The bundle that the user means (see `Store.find`), and the store that has it.
 
         Raises:
             NotFoundError: no store has it.

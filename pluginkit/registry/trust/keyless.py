@@ -61,7 +61,7 @@ def subjects(data: bytes) -> frozenset[str]:
 
 
 def refusal(data: bytes, about: Collection[str], identity: str, issuer: str, root: Path | None) -> str:
-    """Why a sigstore bundle is no signature of a digest by an identity; empty if it is.
+    """Why a sigstore bundle is not a signature of a digest by an identity; empty if it is.
 
     Args:
         data: the sigstore bundle.

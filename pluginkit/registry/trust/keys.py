@@ -54,7 +54,7 @@ def private(path: Path, password: Callable[[], str]) -> Ed25519PrivateKey:
             found = _loaded(data, password().encode())
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"{path} is no private key that can be read, or the password is wrong: {error}", hint=_MAKE
+            f"{path} is not a private key that can be read, or the password is wrong: {error}", hint=_MAKE
         ) from None
     if not isinstance(found, Ed25519PrivateKey):
         raise UsageError(f"{path} is a key of another kind than Ed25519.", hint=_MAKE)

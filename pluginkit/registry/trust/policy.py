@@ -108,7 +108,7 @@ class Policy:
         file: what trust.toml says; None: there is none. Then what is in a store on this machine is taken, since its
             user has put it there, and of registries nothing.
         path: where it is, or would be.
-        unsigned: whether a person has allowed what is unsigned or foreign; never what is revoked.
+        unsigned: whether the user has allowed what is unsigned or foreign; never what is revoked.
         today: for keys that expire.
     """
 
@@ -230,14 +230,15 @@ def read(path: Path) -> TrustFile:
     """Read a trust.toml.
 
     Raises:
-        UsageError: there is none, it is no TOML, or isn't valid.
+        UsageError: there is none, it is not TOML, or isn't valid.
     """
     try:
         return TrustFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         if path.is_symlink():
             raise UsageError(
-                f"{path} is a link that leads nowhere.", hint="Is a disk not mounted? Else mend the link, or remove it."
+                f"{path} is a link that leads nowhere.",
+                hint="Is a disk not mounted? Otherwise fix the link, or remove it.",
             ) from None
         raise UsageError(
             f"There is no {path}.", hint=f"Write it, or unset {VARIABLE}: docs/registry.md, 'Trust'."
@@ -256,7 +257,7 @@ def read(path: Path) -> TrustFile:
 
 def _is_absent(path: Path) -> bool:
     """Whether nobody has written a file. A link that leads nowhere, as to a disk that isn't mounted, and what can't be
-    looked at are no absence: then nothing would be asked of what is in a store."""
+    looked at don't count as absent: then nothing would be asked of what is in a store."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -70,7 +70,7 @@ def run(
         projects: which.
         options: what is asked of each; `only` takes ids with a project's name, and patterns for all of them.
         test: a run of one project.
-        step: told how far it is.
+        step: called with each step of the progress.
 
     Raises:
         PluginkitError: no project could be run.

@@ -1,4 +1,4 @@
-"""The plugin's shape expressions held against the manifest's, at many points of each profile."""
+"""The plugin's shape expressions held against the manifest's, at many points of each profile; and its aliases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pluginkit.errors import UsageError
 from pluginkit.field_types import shown
 from pluginkit.host import BuiltPlugin, Finding
 from pluginkit.manifest import Manifest, Point, Profile, Tensor
-from pluginkit.network.model import PluginCall
+from pluginkit.network.networks import PluginCall
 
 _DRAWN = 8
 _POINTS: tuple[Point, ...] = ("min", "opt", "max")
@@ -22,8 +22,10 @@ def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
     Calls whose inputs aren't the manifest's (behind another plugin, say) are left out.
 
     Raises:
-        Finding: an output's shape is not the manifest's, with the symbols' values.
+        Finding: an output's shape is not the manifest's, with the symbols' values, or it is not in the memory of the
+            input that the manifest says.
     """
+    _check_aliases(manifest, built)
     manifest = manifest.like(call.ranks)
     values = {field.name: call.fields[field.name][1] for field in manifest.shape_fields() if field.name in call.fields}
     shaped = manifest.with_fields(values)
@@ -35,6 +37,22 @@ def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:
         if ranges == call.inputs[index]:
             for symbols in _points(profile):
                 _check_at(shaped, profile, symbols, built, given)
+
+
+def _check_aliases(manifest: Manifest, built: BuiltPlugin) -> None:
+    """Where TensorRT doesn't alias, the outputs are right nevertheless, and memory is what is lost."""
+    names = [tensor.name for tensor in manifest.execution_inputs()]
+    answered = built.v3.aliases if built.v3 else ()
+    for index, (tensor, mine) in enumerate(zip(manifest.outputs, answered, strict=False)):
+        wanted = names.index(tensor.alias) if tensor.alias else mine
+        if mine != wanted:
+            raise Finding(
+                "IPluginV3OneBuildV2::getAliasedInput",
+                f"answered {-1 if mine is None else mine} for output {index}; the manifest says {wanted}: "
+                f"'{tensor.name}' is in the memory of '{tensor.alias}'",
+                rule="T19",
+                hint="The build capability is an IPluginV3OneBuildV2, or it is not asked.",
+            )
 
 
 def _check_sizes(manifest: Manifest, built: BuiltPlugin) -> None:

@@ -9,7 +9,7 @@ from pluginkit.errors import UsageError
 from pluginkit.field_types import shown
 from pluginkit.host import BuiltPlugin, Finding
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import PluginCall, Range
+from pluginkit.network.networks import PluginCall, Range
 
 
 def check(manifest: Manifest, call: PluginCall, built: BuiltPlugin) -> None:

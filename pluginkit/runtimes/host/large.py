@@ -19,7 +19,7 @@ from pluginkit.host.memory.address_space import LargeBuffer, ReservedBuffer
 from pluginkit.host.memory.device import Job, Region, Use
 from pluginkit.host.memory.guarded_tensors import POISONS
 from pluginkit.network.large import TOOK_TOO_MUCH, LargeCase, LargeRun, LargeTensor
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 
 _ENDS = "PLUGINKIT_CPU_ENDS"
 _WATCHED_SECONDS = 0.02
@@ -90,8 +90,10 @@ def run(
         job = Job([*regions, Region(workspace, Use.WORKSPACE)], launch)
         counts = sorted({int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors})
         spread = _spread(given)
-        with _ends(counts, most_touched, cpu_seconds) if on_cpu else ExitStack():
+        begun = time.process_time()
+        with _ends([] if case.whole else counts, most_touched, cpu_seconds) if on_cpu else ExitStack():
             device.enqueue(layer.name_of("enqueue"), job)
+        seconds = time.process_time() - begun
         elsewhere = spread()
         outputs = [
             tuple(_read(tensor, piece, old, new) for piece, old, new in zip(tensor.pieces, *both, strict=True))
@@ -103,7 +105,7 @@ def run(
                 one if source is None else tuple((values, np.ones_like(written)) for values, written in one)
                 for one, source in zip(outputs, sources, strict=True)
             ]
-    return LargeRun(tuple(outputs), elsewhere)
+    return LargeRun(tuple(outputs), elsewhere, seconds=seconds)
 
 
 def _bytes(tensor: LargeTensor) -> int:
@@ -156,8 +158,10 @@ def _spread(buffers: Sequence[LargeBuffer]) -> Callable[[], bool]:
 
 @contextmanager
 def _ends(counts: Sequence[int], most_touched: int, cpu_seconds: float) -> Iterator[None]:
-    """Has target cpu run the blocks at the ends alone, and ends the process where it takes too much all the same."""
-    os.environ[_ENDS] = ",".join(map(str, counts))
+    """Has target cpu run the blocks at the ends alone, all of them without `counts`, and ends the process where it
+    takes too much nevertheless."""
+    if counts:
+        os.environ[_ENDS] = ",".join(map(str, counts))
     over = threading.Event()
     limits = (_resident() + most_touched, time.process_time() + cpu_seconds)
     watcher = threading.Thread(target=_watch, args=(over, *limits), daemon=True)
@@ -167,7 +171,7 @@ def _ends(counts: Sequence[int], most_touched: int, cpu_seconds: float) -> Itera
     finally:
         over.set()
         watcher.join()
-        del os.environ[_ENDS]
+        os.environ.pop(_ENDS, None)
 
 
 def _watch(over: threading.Event, most: int, cpu_end: float) -> None:

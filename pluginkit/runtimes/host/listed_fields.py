@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pluginkit import field_types
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.host import Field, Finding
 from pluginkit.manifest import Manifest
 
@@ -30,4 +30,4 @@ def check(manifest: Manifest, listed: Sequence[Field]) -> None:
             known = found.type in range(len(field_types.NAMES))
             its = field_types.NAMES[found.type] if known else f"PluginFieldType {found.type}"
             message = f"lists the field '{field.name}' as {its}, expected {field_types.NAMES[expected]}"
-            doubt("F9", _METHOD, f"{message}: pluginkit.toml says {field.type.value}")
+            warn("F9", _METHOD, f"{message}: pluginkit.toml says {field.type.value}")

@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from pluginkit import layouts
 from pluginkit.bases import BASES
-from pluginkit.build import PLAIN, Flavour
+from pluginkit.build import PLAIN, Instrumentation
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.host.bases.v3.plugin import KeptField
 from pluginkit.host.errors import Finding
@@ -23,7 +23,7 @@ from pluginkit.host.memory.leaks import HOST_MEMORY, Leak
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import ApiNetwork
 from pluginkit.network.large import MOST_TOUCHED, TOOK_TOO_MUCH, LargeCase, LargeRun
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network
 from pluginkit.paths import __version__
 from pluginkit.process import sanitizer_log
 from pluginkit.process.findings import Defect, Findings
@@ -47,7 +47,9 @@ class Asked:
 
 IMPLICIT = "an implicit batch dimension (docs/bases.md)"
 """The second convention of an IPluginV2IOExt, for people."""
-CHILD = "pluginkit.runtimes.host.child"
+CHILD = "pluginkit.runtimes.host.host_worker"
+_DEVICE = "PLUGINKIT_CPU_DEVICE"
+"""The number of the current device of target cpu: not 0, which a plugin may take for the engine's."""
 _KERNEL_SECONDS = "PLUGINKIT_CPU_TIME_LIMIT"
 
 
@@ -64,7 +66,8 @@ def open(  # noqa: A001
     environment: Mapping[str, str] | None = None,
     project: Path = Path(),
     target: Target = "cpu",
-    flavour: Flavour = PLAIN,
+    instrumentation: Instrumentation = PLAIN,
+    layout: layouts.Layout | None = None,
 ) -> HostSession:
     """Loads the library in a worker.
 
@@ -75,14 +78,15 @@ def open(  # noqa: A001
         environment: what is set in the workers' environment.
         project: the folder of the sources, for the places of findings.
         target: what the library is built for.
-        flavour: a tool of compute-sanitizer in it is what runs with the plugin inside.
+        instrumentation: a tool of compute-sanitizer in it is what runs with the plugin inside.
+        layout: whose classes the host has; None: the newest, or the only one that the manifest says.
 
     Raises:
         UsageError: no such file, or no ELF.
         CheckFailed: no exports, or no creator of the manifest's plugin.
         WorkerCrashed, WorkerTimeout: loading took the process down, or never ended.
     """
-    return HostSession(library, manifest, timeout, environment or {}, project, target, flavour)
+    return HostSession(library, manifest, timeout, environment or {}, project, target, instrumentation, layout)
 
 
 class HostSession:
@@ -96,10 +100,13 @@ class HostSession:
         environment: Mapping[str, str],
         project: Path,
         target: Target,
-        flavour: Flavour,
+        instrumentation: Instrumentation,
+        layout: layouts.Layout | None = None,
     ) -> None:
         self._manifest = manifest
         self._init = {"library": library, "manifest": manifest, "target": target}
+        if layout is not None:
+            self._init["version"] = layout.host_version
         twice = BASES[manifest.plugin.base].implicit_batch and manifest.batch() is not None
         self.conventions: tuple[str, ...] = ("", IMPLICIT) if twice else ("",)
         """Of what a plugin's dimensions are: each case is to be run in each."""
@@ -109,10 +116,11 @@ class HostSession:
         self._environment = {
             **environment,
             FINDINGS: str(self._findings.file),
-            **({CHECK: flavour.tool} if flavour.tool else {}),
+            **({CHECK: instrumentation.tool} if instrumentation.tool else {}),
+            _DEVICE: "1",
         }
         self._logs = sanitizer_log.Logs(Path(self._folder.name), project)
-        self._flavour = flavour
+        self._instrumentation = instrumentation
         self._built: dict[str, Any] = {}
         self._builder: Worker | None = None
         self._runner: Worker | None = None
@@ -133,9 +141,10 @@ class HostSession:
         return Worker(CHILD, init, timeout=self._limit.seconds, env=env, command=command)
 
     def _run_with_handles(self, case: Case, asked: dict[str, Any], *, implicit_batch: bool) -> Ran:
-        """Builds and runs as TensorRT 10, the last to give a plugin handles, in a process of its own."""
-        init = {**self._init, "version": layouts.IMPLICIT_BATCH.host_version}
-        command = self._flavour.command(Path(self._folder.name))
+        """Builds and runs as TensorRT 10, the last to give a plugin handles, or as 8 if that was asked for, in a
+        process of its own."""
+        init = {"version": layouts.IMPLICIT_BATCH.host_version, **self._init}
+        command = self._instrumentation.command(Path(self._folder.name))
         try:
             worker = self._worker(init, command)
         except Finding as finding:
@@ -156,7 +165,7 @@ class HostSession:
     def _start_runner(self) -> Worker:
         self._asked = []
         # Nothing is enqueued at build, so that compute-sanitizer is here alone.
-        return self._start(self._flavour.command(Path(self._folder.name)))
+        return self._start(self._instrumentation.command(Path(self._folder.name)))
 
     def build(self, network: Network | ApiNetwork) -> BuildVerdict:
         """Builds all plugin nodes of a network for all profiles."""
@@ -182,7 +191,7 @@ class HostSession:
                 # A forked child knows nothing of CUDA's; on the CPU a process that only builds has no kernels' threads.
                 if self.typical(network) and self._init["target"] == "cpu":
                     builder.call("damage", built=found[0])
-                doubts = builder.call("doubts")
+                warnings = builder.call("warnings")
             finally:
                 self.printed = builder.printed
             # Last, and not in the child, which does what NVIDIA's builder does: that takes such a network.
@@ -202,14 +211,16 @@ class HostSession:
         self._built[network.id] = (network, dict(zip(self.conventions, found, strict=True)))
         first = found[0].items()
         configured = [Configured.of(node, record) for node, plugin in first for record in plugin.configured]
-        return BuildVerdict("built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=doubts)
+        return BuildVerdict(
+            "built", f"{len(first)} plugin nodes built", configured=tuple(configured), warnings=warnings
+        )
 
     def typical(self, network: Network | ApiNetwork) -> bool:
         """Whether damaged bytes of this network's engine are tried, and leaks are looked for: in one is enough, and the
         same in each run."""
         usual = isinstance(network, Network) and network.family == "plain" and not network.variant
         first = usual and network.precision is self._manifest.precisions()[0]
-        return first and not self._flavour.name
+        return first and not self._instrumentation.name
 
     def findings(self) -> tuple[Defect, ...]:
         """What the library's own checks have found since the last call. If there is any, new processes go on."""
@@ -244,7 +255,14 @@ class HostSession:
         return self.conventions if len(most) == 1 else tuple(f"tactic {number}" for number in most)
 
     def run(
-        self, case: Case, *, order: str = "forward", deferred: bool = False, convention: str = "", way: Way = "eager"
+        self,
+        case: Case,
+        *,
+        order: str = "forward",
+        deferred: bool = False,
+        convention: str = "",
+        way: Way = "eager",
+        initialize_clones: bool = False,
     ) -> Ran:
         """Runs a case on a network that `build` has built.
 
@@ -254,6 +272,7 @@ class HostSession:
             deferred: whether streams do nothing before they are waited for.
             convention: one of `ways`.
             way: how enqueue is called; `reused` of a case that has earlier ones.
+            initialize_clones: whether clones are initialized and terminated too, which TensorRT doesn't do.
 
         Raises:
             UsageError: the network isn't built.
@@ -270,7 +289,7 @@ class HostSession:
         tactic = 0 if convention in built else self.ways(case).index(convention)
         layers = built.get(convention, built[""])
         asked = {"network": network, "built": layers, "profile": case.profile, "feeds": case.feeds, "tactic": tactic}
-        asked["free"] = case.free
+        asked.update(free=case.free, initialize_clones=initialize_clones)
         if way == "reused":
             asked["earlier"] = [(one.profile, one.feeds, one.free) for one in case.earlier]
         self.printed = ""
@@ -323,9 +342,10 @@ class HostSession:
         """Whether `large` has ended the process, because target cpu would have needed memory for whole tensors."""
         return death.how == f"exit code {TOOK_TOO_MUCH}"
 
-    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def leaks(self, case: Case) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """What is left behind each time that the network of a case is built and the case is run, a sentence each: what
-        `initialize` of an IPluginV2 took, and what else. The case has been run and has passed.
+        `initialize` of an IPluginV2 took, what `terminate` alone gives back of its clones, and what else. The case has
+        been run and has passed.
 
         Raises:
             CheckFailed, WorkerCrashed, WorkerTimeout: as `run`; the plugin doesn't live several times in one process.
@@ -350,8 +370,8 @@ class HostSession:
             raise
         taken = [leak.taken for some in found for leak in some]
         self._findings.look_up((one.library, (one.offset, *one.callers)) for one in taken)
-        initialized, other = (tuple(filter(None, map(self._leak, some))) for some in found)
-        return initialized, other
+        initialized, of_clones, other = (tuple(filter(None, map(self._leak, some))) for some in found)
+        return initialized, of_clones, other
 
     def _leak(self, leak: Leak) -> str:
         """In words, with the line; empty for host memory that no line of the project has taken: target cpu's own

@@ -15,7 +15,7 @@ _ENDLESS = "endless-kernel"
 
 class TimeLimit:
     """The limit of one session. A plugin that has hung twice has failed the run: what remains to be found is which
-    other cases hang, and for that nobody waits a minute each.
+    other cases hang, and nor should each wait a minute.
 
     `full`: seconds that each call has at first.
     """

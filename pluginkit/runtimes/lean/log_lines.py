@@ -36,7 +36,7 @@ _RULES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"file too short|invalid ELF header",
-        "is no shared library",
+        "is not a shared library",
         "Rebuild it: `pluginkit build`.",
     ),
     (

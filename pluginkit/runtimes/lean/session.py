@@ -25,13 +25,13 @@ from pluginkit import installation
 from pluginkit.bases import BASES
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Network
+from pluginkit.network.networks import Network
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.host import session as host
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
 
 NAME = "tensorrt-lean"
-CHILD = "pluginkit.runtimes.lean.child"
+CHILD = "pluginkit.runtimes.lean.lean_worker"
 FOLDERS = ("PLUGINKIT_LEAN11", "PLUGINKIT_LEAN10")
 STAYED = "not unloaded: two of its plugins have one name, which this registry does not survive"
 DISTRIBUTIONS = ("tensorrt_lean_cu13", "tensorrt_lean_cu12")

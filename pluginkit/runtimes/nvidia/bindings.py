@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pluginkit import layouts
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import NetworkProfile
+from pluginkit.network.networks import NetworkProfile
 from pluginkit.process.escapes import shown
 from pluginkit.runtimes.nvidia import unversioned_name
 from pluginkit.runtimes.nvidia.creator_names import text

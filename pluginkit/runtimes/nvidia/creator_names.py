@@ -1,4 +1,4 @@
-"""What a creator answers through NVIDIA's Python modules, which raise where it is no UTF-8."""
+"""What a creator answers through NVIDIA's Python modules, which raise where it is not UTF-8."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def text(ask: Callable[[], str]) -> str:
-    """What is asked for; a byte that is no UTF-8 is shown as `\\xff`."""
+    """What is asked for; a byte that is not UTF-8 is shown as `\\xff`."""
     try:
         return ask()
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ import numpy as np
 from polygraphy.backend.trt import TrtRunner
 
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing_extensions import Self
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork
-from pluginkit.network.model import Case, Network
+from pluginkit.network.networks import Case, Network
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.verdict import BuildVerdict, Ran
 

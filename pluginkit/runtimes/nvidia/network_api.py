@@ -9,7 +9,7 @@ import numpy as np
 
 from pluginkit.errors import CheckFailed
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 
 if IS_8:

@@ -1,7 +1,7 @@
 """The worker's side of TensorRT 8.5 and 8.6, where they differ from 10: libraries that the program opens itself, and
 networks whose builder chooses precisions.
 
-Imported with TensorRT 8 only, and run with 8.5.3.1. Its classes are no others' here: type checkers see those of 10
+Imported with TensorRT 8 only, and run with 8.5.3.1. Its classes are not others' here: type checkers see those of 10
 and 11, so what is of 8 alone is `Any`, and stands in this module.
 """
 
@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from pluginkit.dtypes import DType
-from pluginkit.errors import CheckFailed
-from pluginkit.network.model import PluginCall
+from pluginkit.network.networks import PluginCall
+from pluginkit.runtimes.nvidia import registering
 
 trt: Any = importlib.import_module("tensorrt")
 
@@ -56,20 +56,13 @@ def load(registry: Any, library: str, functions: Sequence[str], namespace: str, 
     Raises:
         CheckFailed: it can't be opened, or an init function answers false and no creator came.
     """
-    before = len(creators(registry))
-    try:
-        opened = ctypes.CDLL(library)
-    except OSError as error:
-        raise CheckFailed(f"{library} can't be opened: {error}") from None
-    refused = []
-    for name in functions:
-        function = getattr(opened, name)
-        function.restype, function.argtypes = ctypes.c_bool, [ctypes.c_void_p, ctypes.c_char_p]
-        if not function(None, namespace.encode()):
-            refused.append(f"{name}(nullptr, {json.dumps(namespace)})")
-    if refused and len(creators(registry)) == before:
-        said = "".join(f"\n{text}" for _, text in log.take())
-        raise CheckFailed(f"{library}: {', '.join(refused)} answers false{said}")
+    registering.opened(
+        library,
+        functions,
+        namespace,
+        lambda: len(creators(registry)),
+        lambda: "".join(f"\n{text}" for _, text in log.take()),
+    )
 
 
 def creators(registry: Any) -> list[Any]:
@@ -106,12 +99,16 @@ def dequantize(network: Any, x: Any, scale: Any) -> Any:
 
 
 @cache
-def copying_plugin() -> None:
-    """Registers the creator of the plugin that copies (`copying`), which must live as long as the process."""
+def copying_plugin(outputs: int) -> None:
+    """Registers the creator of the plugin that copies (`copying`), which must live as long as the process.
+
+    Args:
+        outputs: how many it has: as many as the one that it stands in for, of which a process has one.
+    """
     from pluginkit.runtimes.nvidia.copying import layout, plugin
 
     types = tuple(kind for kind in layout.TYPES if kind != "BOOL")
-    creator = plugin.CopyingCreator(plugin.CopyingSetup(types=types), ctypes.CDLL("libcuda.so.1"))
+    creator = plugin.CopyingCreator(plugin.CopyingSetup(types=types, outputs=outputs), ctypes.CDLL("libcuda.so.1"))
     layout.register(creator.address)
 
 
@@ -208,12 +205,13 @@ def run_in(context: Any) -> dict[str, list[str]]:
     """Plugin layer -> the types and formats of its inputs, then of its outputs, as the engine tells them.
 
     Args:
-        context: one that has run: where dimensions are open, they are told for its shapes alone.
+        context: one that has run: where dimensions are dynamic, they are told for its shapes alone. Of some contexts
+            of a second profile 8.5.3 tells nothing; then no layer is here.
     """
     inspector = context.engine.create_engine_inspector()
     inspector.execution_context = context
     text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
-    layers = [layer for layer in json.loads(text)["Layers"] if isinstance(layer, dict)]
+    layers = [layer for layer in json.loads(text)["Layers"] if isinstance(layer, dict)] if text else []
     return {
         layer["Name"]: [tensor["Format/Datatype"] for tensor in (*layer["Inputs"], *layer["Outputs"])]
         for layer in layers

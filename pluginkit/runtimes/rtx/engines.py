@@ -55,7 +55,7 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> RtxEngi
 class RtxEngines(EngineSession):
     """One plugin library in TensorRT-RTX, on a GPU."""
 
-    CHILD = "pluginkit.runtimes.nvidia.engine_child"
+    CHILD = "pluginkit.runtimes.nvidia.engine_worker"
     WHO = "TensorRT-RTX"
     MODULE = "tensorrt_rtx"
 

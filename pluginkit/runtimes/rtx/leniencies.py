@@ -102,7 +102,7 @@ LENIENCIES: tuple[Leniency, ...] = (
         "gives the plugin null for kFLOOR_DIV by the constant 0, and ends with a segmentation fault if the plugin "
         "returns that; behind pluginkit's adapter it refuses",
         "the host refuses it at the call of IExprBuilder::operation",
-        f"a quotient by 0 is no dimension; {TRIED}",
+        f"a quotient by 0 is not a dimension; {TRIED}",
     ),
     Leniency(
         "null-clone",

@@ -1,4 +1,4 @@
-"""NVIDIA's TensorRT-RTX: its ONNX parser and its builder judge networks with the plugin, without a GPU.
+"""NVIDIA's TensorRT-RTX: its ONNX parser and its builder evaluator networks with the plugin, without a GPU.
 
 Its parser takes V3 creators only, so of a V2 plugin it tests the V3 adapter around it. A probe library stands
 between: it shows what the plugin was asked, and what it was doing when the process died. Engines are built here;
@@ -24,9 +24,9 @@ from pluginkit import installation
 from pluginkit.errors import CheckFailed, ToolMissing
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
-from pluginkit.network.model import Dims, Network
+from pluginkit.network.networks import Dims, Network
 from pluginkit.paths import built_dir
-from pluginkit.process import spares
+from pluginkit.process import standby
 from pluginkit.process.worker import Worker, WorkerCrashed, WorkerError, WorkerTimeout
 from pluginkit.runtimes.nvidia import unversioned_name
 from pluginkit.runtimes.rtx import leniencies
@@ -34,7 +34,7 @@ from pluginkit.runtimes.rtx.refusals import Hidden
 from pluginkit.runtimes.verdict import Availability, BuildVerdict, Configured, Status
 
 NAME = "tensorrt-rtx"
-CHILD = "pluginkit.runtimes.rtx.child"
+CHILD = "pluginkit.runtimes.rtx.rtx_worker"
 OLDEST = (1, 7)
 """1.6.1 and older refuse plugin nodes."""
 CONFIGURE = "IPluginV3OneBuild::configurePlugin"
@@ -104,7 +104,7 @@ class RtxProcess:
             "PLUGINKIT_PROBE_TRACE": str(self._trace),
             **({"PLUGINKIT_PROBE_IDENTITY": "1"} if library else {}),
         }
-        worker = spares.worker(CHILD, self._timeout)
+        worker = standby.worker(CHILD, self._timeout)
         try:
             worker.call("set_probe", environment=probe)
         except BaseException:
@@ -115,7 +115,7 @@ class RtxProcess:
     def _calls(self) -> list[dict[str, Any]]:
         """What the plugins were asked, as the probe has written it down."""
         calls = []
-        # A plugin's texts need not be UTF-8. (splitlines would also split at separators that are no ends of lines.)
+        # A plugin's texts need not be UTF-8. (splitlines would also split at separators that are not ends of lines.)
         for line in self._trace.read_text(encoding="utf-8", errors="replace").split("\n"):
             # The process may have died in the middle of the last line.
             with contextlib.suppress(json.JSONDecodeError):

@@ -19,6 +19,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from pluginkit.layouts import TargetName
+
 Group = Literal["loops", "conditionals", "types", "calls", "shapes", "batch", "registry"]
 MARKED = re.compile(r"(<!-- behaviours: ([a-z ]+) -->\n).*?(<!-- end of behaviours -->)", re.DOTALL)
 HEAD = (
@@ -63,6 +65,20 @@ class Behaviour:
         if self.refused:
             return refused == "refused" and re.search(self.refused, message) is not None
         return self.seen in (answer, refused)
+
+    def of(self, target: TargetName) -> tuple[str, str]:
+        """What a TensorRT does, and how that is known: `by a run`, `by a document` or `not known`."""
+        if target == "8.5":
+            return self.tensorrt8, "by a run"
+        text = self.rtx if target == "rtx" else self._later(target)
+        if text.startswith("not known"):
+            return re.sub("^not known[;:]? ?", "", text) or "not known", "not known"
+        return text, "by a run" if target == "rtx" else "by a document"
+
+    def _later(self, target: TargetName) -> str:
+        """Of TensorRT 10 and 11, which a row may have apart: `10: not known; 11 has no calibrators`."""
+        parts = dict(re.findall(r"(10|11):? (.*?)(?:; (?=1[01]\b)|$)", self.later)) if self.later[:2] == "10" else {}
+        return str(parts.get(target, self.later))
 
     def written(self) -> str:
         """The row as a line of a table."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pluginkit.errors import CheckFailed
 from pluginkit.field_types import FieldType, encode
 from pluginkit.network import api_model as api
-from pluginkit.network.model import PluginCall
+from pluginkit.network.networks import PluginCall
 from pluginkit.runtimes.nvidia import creator_fields
 from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 from pluginkit.runtimes.nvidia.network_api import Player

@@ -19,10 +19,10 @@ from pluginkit.build.gpus import find_driver
 from pluginkit.errors import ToolMissing
 from pluginkit.installation import tensorrt8
 from pluginkit.installation.tensorrt8 import TensorRT8
-from pluginkit.library.file_checks import INIT_FUNCTION
+from pluginkit.library.origin import INIT_FUNCTION
 from pluginkit.manifest import Manifest
 from pluginkit.network.api_model import AnyNetwork, ApiNetwork
-from pluginkit.network.model import Array, Case, Network
+from pluginkit.network.networks import Array, Case, Network
 from pluginkit.network.weak_types import Weak
 from pluginkit.runtimes.nvidia.engines import BINDINGS, EngineSession
 from pluginkit.runtimes.verdict import Availability, BuildVerdict
@@ -108,7 +108,7 @@ def open(library: Path, manifest: Manifest, *, timeout: float = 60.0) -> Tensorr
 class TensorrtSession(EngineSession):
     """One plugin library in TensorRT."""
 
-    CHILD = "pluginkit.runtimes.tensorrt.child"
+    CHILD = "pluginkit.runtimes.tensorrt.tensorrt_worker"
     WHO = "TensorRT"
     MODULE = "tensorrt"
 

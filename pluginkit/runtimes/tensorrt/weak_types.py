@@ -11,7 +11,7 @@ from typing import Any
 
 from polygraphy.cuda import DeviceArray
 
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.network.weak_types import INT8_STEPS, Weak
 from pluginkit.runtimes.nvidia.bindings import IS_8, trt
 

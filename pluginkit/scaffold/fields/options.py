@@ -123,7 +123,7 @@ def _length(word: str, kind: FieldType, text: str) -> int | str | tuple[int, int
         return int(word)
     if not re.fullmatch(r"[A-Za-z_]\w*", word):
         raise UsageError(
-            f"In '{text}': '{word}' is no length.",
+            f"In '{text}': '{word}' is not a length.",
             hint="Write a number, a dimension's symbol, LEAST..MOST, or nothing between the brackets.",
         )
     return word
@@ -144,7 +144,7 @@ def _read(word: str, kind: FieldType, text: str, what: str = "default") -> Numbe
         value = kind.read(word)
     except ValueError:
         hint = f"For a list write {kind.value}[]." if "," in word else _FORM
-        raise UsageError(f"The {what} '{word}' in '{text}' is no {kind.value} number.", hint=hint) from None
+        raise UsageError(f"The {what} '{word}' in '{text}' is not a number of type {kind.value}.", hint=hint) from None
     if not kind.holds(value):
         raise UsageError(f"The {what} '{word}' in '{text}' is out of {kind.value}'s range.", hint=_FORM)
     return value

@@ -1,4 +1,4 @@
-"""Which signatures a kernel pattern is for: why one can't have it, for a person; empty where it can."""
+"""Which signatures a kernel pattern is for: why one can't have it, for the user; empty where it can."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def misfit(manifest: Manifest) -> str:
 
 
 def resembles(manifest: Manifest) -> bool:
-    """Whether the output is the input with a rim."""
+    """Whether the output is the padded input."""
     written = [dim for tensor in (*manifest.inputs, *manifest.outputs) for dim in manifest.written(tensor)]
     alone = len(manifest.inputs) == len(manifest.outputs) == 1
     return alone and REST not in written and rims(manifest) is not None

@@ -30,7 +30,7 @@ class KernelPattern:
     Attributes:
         about: what it is for, for the command's help.
         misfit: why a signature can't have it; empty where it can.
-        layer: what the generated layer computes, for a person; empty: what it does for every signature.
+        layer: what the generated layer computes, for the user; empty: what it does for every signature.
         reference: the same in NumPy, lines of reference.py.
         test: lines that hold `reference` against numbers known otherwise; gets the fields as arguments.
         variables: what its kernel's file needs of a signature, besides what every kernel has.
@@ -182,9 +182,9 @@ def chosen(manifest: Manifest, name: str) -> str:
 
 
 def advice(manifest: Manifest, name: str) -> list[str]:
-    """Sentences on other patterns than `name` that a person may want: which fit, and what others lack."""
+    """Sentences on other patterns than `name` that the user may want: which fit, and what others lack."""
     fit = [one for one, pattern in PATTERNS.items() if one != name and not pattern.misfit(manifest)]
-    found = [f"--kernel {'|'.join(fit)} begins with another"] if fit else []
+    found = [f"--kernel {'|'.join(fit)} for another one"] if fit else []
     for one, pattern in PATTERNS.items():
         if one != name and pattern.resembles(manifest) and (problem := pattern.misfit(manifest)):
             found.append(f"it looks like a {one}, and isn't one: {problem}")

@@ -106,7 +106,7 @@ def _outputs(manifest: Manifest) -> tuple[list[str], list[str]]:
 
 
 def _layer(manifest: Manifest) -> str:
-    """What the generated layer computes, for a person."""
+    """What the generated layer computes, for the user."""
     numbers, ones = _outputs(manifest)
     of = "" if len(manifest.inputs) == 1 else " of the inputs' sum"
     if not numbers:

@@ -19,7 +19,7 @@ from pluginkit.errors import CheckFailed
 from pluginkit.field_types import Value
 from pluginkit.manifest import Manifest, Profile, Tensor
 from pluginkit.network.large import NAME, LargeCase, LargeTensor
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing import precision as precisions
 from pluginkit.testing.families.base import Setting
 from pluginkit.testing.families.plain import Plain
@@ -31,6 +31,10 @@ ELEMENTS = 2**31
 """What an index of 32 bits with a sign does not reach."""
 _CONTROL_ELEMENTS = 2**24
 """Many times as many as a grid takes at once that is as large as a GPU; all indices fit into 32 bits, in bytes too."""
+_SHORT, _GRID = 2**16, 2**20
+"""What 16 bits count, as a grid's blocks in y and z; and the threads of a grid that many launches end at."""
+_WHOLE_ELEMENTS = 2**25
+"""So many elements take few seconds."""
 _MOST = 2**31 - 1
 """Of one dimension: TensorRT 10 and 11 keep it in 64 bits, an IPluginV2IOExt's and many kernels in 32."""
 
@@ -43,7 +47,7 @@ def make(
     Args:
         manifest: the signature.
         reference: the project's.
-        fields: the values of the fields that are no scales.
+        fields: the values of the fields that are not scales.
         kinds: the precisions to choose from.
         seed: what the values follow from.
     """
@@ -70,8 +74,20 @@ def make(
         fewer = max(-(-_CONTROL_ELEMENTS // max(1, inner)) + sizes[symbol], 3 * sizes[symbol])
         values = _values(usual, reference, symbol, opt.feeds)
         case, control = (_case(manifest, usual, symbol, n, sizes, *values) for n in (count, fewer))
-        return replace(case, control=control)
+        wider = [
+            replace(_case(manifest, usual, symbol, n, sizes, *values), whole=True)
+            for n in _beyond(manifest, symbol, inner, sizes[symbol])
+        ]
+        return replace(case, control=control, wider=tuple(wider))
     return "no symbol can be made so large: " + "; ".join(reasons or ["there is none"])
+
+
+def _beyond(manifest: Manifest, symbol: str, inner: int, few: int) -> list[int]:
+    """The sizes of a symbol of which all blocks are run: beyond the profile, and just beyond the ends of indices."""
+    most = max(profile.symbols[symbol][2] for profile in manifest.profiles)
+    slices = [_SHORT, *(-(-elements // max(1, inner)) for elements in (_GRID, _CONTROL_ELEMENTS))]
+    counts = [max(_SHORT, one) + few + 1 for one in slices]
+    return [n for n in sorted(set(counts)) if max(most, 3 * few) < n and n * inner <= _WHOLE_ELEMENTS]
 
 
 def _typical(tried: Sequence[Point]) -> Point:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 from pluginkit.testing.edges import SPECIAL
 from pluginkit.testing.points import Point, generator
 
@@ -70,7 +70,7 @@ def make(
 
     Args:
         feeds: of another point.
-        denormals: for each of them, a denormal number of the type that the plugin gets it in, which is no INT8.
+        denormals: for each of them, a denormal number of the type that the plugin gets it in, which is not INT8.
         seed: what the places follow from.
         oracle: the outputs for feeds.
         tolerance: within which a denormal may be taken for zero.

@@ -17,7 +17,7 @@ from pluginkit.formats import Format
 from pluginkit.manifest import Manifest, Point, Tensor
 from pluginkit.network.api_model import TypeName
 from pluginkit.network.attributes import field_attribute
-from pluginkit.network.model import Array, FieldValues, Network, NetworkProfile, PluginCall, Range, Scale
+from pluginkit.network.networks import Array, FieldValues, Network, NetworkProfile, PluginCall, Range, Scale
 from pluginkit.testing.families import dimensions
 from pluginkit.testing.points import bind
 from pluginkit.testing.precision import along, channel_scales, represent
@@ -45,7 +45,7 @@ class Setting:
     Attributes:
         manifest: the signature, with the fields' values in its outputs' shapes, and size tensors' upper bounds.
         precision: what it computes in.
-        fields: the values of the fields that are no scales.
+        fields: the values of the fields that are not scales.
         scales: tensor -> INT8 or FP8 scale.
         else_factor: what the inputs of `cond`'s other branch are multiplied by.
         part: which of several networks of the same family and precision this is: the profile of a static signature.
@@ -445,7 +445,7 @@ class Body:
         if kind is DType.FLOAT32 or kind.is_integer:
             return name
         out = self.names.tensor(f"{self.label}_{tensor.name}_{quantizer[0].lower()}")
-        if kind in (DType.FLOAT16, DType.BFLOAT16):
+        if not kind.is_quantized:
             return self.op("Cast", [name], out, to=cast_to)
         scale = self.constant(f"{tensor.name}_scale", TensorProto.FLOAT, [], [self.setting.scale(tensor)])
         zero = self.constant(f"{tensor.name}_zero", kind.onnx, [], [0])
@@ -473,8 +473,8 @@ def value_info(
 ) -> onnx.ValueInfoProto:
     """A graph input or output of a plugin tensor's shape, computed dimensions without a name.
 
-    `lead` are dimensions that are put in before the axis `at`; `kind` is the ONNX type if it is none of a graph's own
-    (FP32, INT32, INT64). Without `known` no dimension of the tensor's has a number or name.
+    `lead` are dimensions that are put in before the axis `at`; `kind` is the ONNX type if it is not one of a graph's
+    own (FP32, INT32, INT64). Without `known` no dimension of the tensor's has a number or name.
     """
     sizes = [int(dim) if dim.isdigit() else dim if dim.isidentifier() else None for dim in tensor.shape]
     sizes = sizes if known else [None] * len(sizes)

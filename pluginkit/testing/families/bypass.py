@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from pluginkit import shapes
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families import dimensions
 from pluginkit.testing.families.base import Applier, Body, Setting
 from pluginkit.testing.families.family import graph_kind, symbolic
@@ -43,7 +43,7 @@ def add(body: Body, inputs: Sequence[str], *, count: str = "", lead: Sequence[Te
         lead: outputs that have such an axis.
     """
     setting = body.setting
-    return [_one(body, inputs, tensor, count if tensor in lead else "") for tensor in setting.manifest.outputs]
+    return [_output_node(body, inputs, tensor, count if tensor in lead else "") for tensor in setting.manifest.outputs]
 
 
 def half(body: Body, tensor: Tensor, name: str) -> str:
@@ -57,7 +57,7 @@ def halved(applier: Applier, value: Array) -> Array:
     return applier.state(value * np.float32(_FACTOR))
 
 
-def _one(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
+def _output_node(body: Body, inputs: Sequence[str], tensor: Tensor, count: str) -> str:
     setting, names = body.setting, body.names
     given = None if count else source(setting, tensor)
     value = inputs[setting.manifest.inputs.index(given)] if given else ""

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array, Tolerance
+from pluginkit.network.networks import Array, Tolerance
 from pluginkit.testing.families.base import Applier, OracleResult, Setting
 from pluginkit.testing.families.family import Family
 from pluginkit.testing.points import generator
@@ -28,6 +29,19 @@ _NEARER = 16.0
 _SLOPE = 4.0
 """By how much less an output moves in that step at least: 16 times where it moves in proportion, not at all at a jump
 (floor, a comparison), which allows nothing."""
+_OTHER_ORDER = 2.0
+"""By how much more a plugin may be off than the reference in the plugin's type: it adds in another order."""
+
+
+@dataclass
+class _InHalf(Applier):
+    """The oracle's plugin, which gets FP16's numbers as such: NumPy then rounds each operation to FP16."""
+
+    def _at(self, tensor: Tensor, value: Array) -> Array:
+        found = super()._at(tensor, value)
+        # float16 turns into float64 in what the reference returns.
+        given = self.setting.kind(tensor) is DType.FLOAT16 and tensor in self.setting.manifest.inputs
+        return found.astype(np.float16) if given else found
 
 
 @dataclass
@@ -94,6 +108,36 @@ def moved(
             sloping = (whole > least[name]) & (near[name] * _SLOPE <= whole)
             found[name] = np.maximum(found[name], np.where(sloping, whole, 0.0))
     return {name: value for name, value in found.items() if value.any()}
+
+
+def in_half(
+    family: Family,
+    setting: Setting,
+    reference: Reference,
+    feeds: Mapping[str, Array],
+    answer: OracleResult,
+    tolerance: Tolerance,
+) -> dict[str, Array]:
+    """Graph output -> how far a plugin may be off that rounds each operation to FP16, as `moved` has it.
+
+    That is how far the reference is, at most, if its operations round so; NumPy's means of FP16 add in FP32. Nothing
+    where the reference computes in another type of its own, or has no finite result in FP16.
+    """
+    if not any(setting.kind(tensor) is DType.FLOAT16 for tensor in setting.manifest.inputs):
+        return {}
+    try:
+        rounded = family.oracle(_InHalf(setting, reference), feeds).outputs
+    except CheckFailed:
+        return {}
+    found = {}
+    for name, value in answer.outputs.items():
+        if value.dtype.kind == "f" and name not in tolerance.scales and rounded[name].shape == value.shape:
+            with np.errstate(invalid="ignore"):
+                off = np.abs(rounded[name] - value)
+            most = off[np.isfinite(off)].max(initial=0.0)
+            if most > tolerance.atol:
+                found[name] = np.full(value.shape, _OTHER_ORDER * most)
+    return found
 
 
 def _movements(

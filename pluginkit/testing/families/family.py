@@ -11,7 +11,7 @@ from onnx import TensorProto
 from pluginkit import shapes
 from pluginkit.manifest import Tensor
 from pluginkit.network.api_model import ApiNetwork
-from pluginkit.network.model import Array, Network, PluginCall
+from pluginkit.network.networks import Array, Network, PluginCall
 from pluginkit.testing.families.base import (
     Applier,
     Body,

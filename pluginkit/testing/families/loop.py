@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto, helper
 
-from pluginkit.network.model import Array, PluginCall, Range
+from pluginkit.network.networks import Array, PluginCall, Range
 from pluginkit.testing.families import looping
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import OnnxFamily, Runs, cast_kind, feedback, graph_kind, too_deep
@@ -86,7 +86,7 @@ class LoopWhile(LoopCount):
         return "no output has the shape of an input, so nothing can be fed back; and a while-loop can't concatenate"
 
     def given(self, setting: Setting) -> list[GraphInput]:
-        """The limit is no shape tensor."""
+        """The limit is not a shape tensor."""
         plugin = super().given(setting)[1:]
         return [GraphInput.scalar(setting, trips_name(setting), TensorProto.INT64), *plugin]
 

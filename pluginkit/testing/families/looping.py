@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array, PluginCall, Range
+from pluginkit.network.networks import Array, PluginCall, Range
 from pluginkit.testing.families.base import Applier, Body, Setting, Shown, value_info
 from pluginkit.testing.families.family import feedback
 
@@ -29,7 +29,7 @@ Trip = Callable[[list[Array], int], Sequence[Array]]
 
 
 def trips_at(point: str) -> int:
-    """The trip count follows the point; random points and a person's own data have opt's."""
+    """The trip count follows the point; random points and the user's own data have opt's."""
     return {"min": TRIPS[0], "max": TRIPS[2]}.get(point, TRIPS[1])
 
 
@@ -38,7 +38,7 @@ class Carried:
     """How a loop holds a plugin.
 
     States are the float inputs: those that an output fits become that output, the others are halved each trip.
-    INT32 inputs don't change and come from outside. Outputs that are no states are put together along a new axis.
+    INT32 inputs don't change and come from outside. Outputs that are not states are put together along a new axis.
     """
 
     setting: Setting
@@ -55,7 +55,7 @@ class Carried:
 
     @property
     def scanned(self) -> list[Tensor]:
-        """The outputs that are no states."""
+        """The outputs that are not states."""
         fed = set(self.fed.values())
         return [tensor for tensor in self.setting.manifest.outputs if tensor.name not in fed]
 

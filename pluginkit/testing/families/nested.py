@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array, PluginCall
+from pluginkit.network.networks import Array, PluginCall
 from pluginkit.testing.families import bypass, looping
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.cond import branch, flag_name

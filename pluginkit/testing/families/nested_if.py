@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from pluginkit import manifest as manifest_
 from pluginkit.manifest import Manifest, Profile
-from pluginkit.network.model import Array, Network, PluginCall
+from pluginkit.network.networks import Array, Network, PluginCall
 from pluginkit.testing.families import bypass
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, value_info
 from pluginkit.testing.families.cond import CondBoth, branch, flag_name, scaled

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from onnx import TensorProto
 
-from pluginkit.network.model import Array, PluginCall
+from pluginkit.network.networks import Array, PluginCall
 from pluginkit.testing.families.base import Applier, Body, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import OnnxFamily, feedback
 

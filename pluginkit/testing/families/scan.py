@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array, Dims, PluginCall, Range
+from pluginkit.network.networks import Array, Dims, PluginCall, Range
 from pluginkit.testing.families import looping
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown, value_info
 from pluginkit.testing.families.family import MAX_RANK, OnnxFamily, Runs, cast_kind, feedback
@@ -56,7 +56,7 @@ class ScanForward(OnnxFamily):
         states, axis = dict(self.feedback(setting)), type(self).AXIS
         iterated = [tensor for tensor in setting.manifest.execution_inputs() if tensor.name not in states]
         if all(len(tensor.shape) < axis for tensor in iterated):
-            return f"no input that is no state has the axis {axis - 1}, behind which the trips' axis would be"
+            return f"no input that is not a state has the axis {axis - 1}, behind which the trips' axis would be"
         for tensor in (*iterated, *[t for t in setting.manifest.outputs if t.name not in states.values()]):
             if len(tensor.shape) >= MAX_RANK:
                 return f"'{tensor.name}' has {len(tensor.shape)} dimensions, and TensorRT no more for the trips"

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import shapes
 from pluginkit.manifest import Tensor
-from pluginkit.network.model import Array, PluginCall, Range
+from pluginkit.network.networks import Array, PluginCall, Range
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting
 from pluginkit.testing.families.family import Runs
 from pluginkit.testing.families.plain import Plain

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from pluginkit import bases
 from pluginkit.manifest import Manifest, Profile, Tensor
-from pluginkit.network.model import Array, Network, PluginCall
+from pluginkit.network.networks import Array, Network, PluginCall
 from pluginkit.testing.families.base import Applier, Body, GraphInput, OracleResult, Setting, Shown
 from pluginkit.testing.families.family import Runs, graph_kind
 from pluginkit.testing.families.plain import Plain

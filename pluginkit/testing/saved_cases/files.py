@@ -15,7 +15,7 @@ from typing import Any
 from pluginkit.errors import UsageError
 from pluginkit.manifest import Manifest
 from pluginkit.network import npz
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.points import Point, convert, place
 
 FOLDER = Path("tests") / "cases"
@@ -28,7 +28,7 @@ class SavedCase:
     Attributes:
         name: the file's, without its ending.
         point: inputs and shapes.
-        fields: the values of all fields that are no scales.
+        fields: the values of all fields that are not scales.
     """
 
     name: str
@@ -57,7 +57,7 @@ def load(manifest: Manifest, file: Path, usual: Mapping[str, Any]) -> tuple[Save
     if set(inputs) != set(wanted):
         raise UsageError(
             f"{file} has the inputs {', '.join(inputs) or 'none'}; the manifest has {', '.join(wanted)}.",
-            hint="Write it anew, or remove it: pluginkit new --from-onnx made it from a model.",
+            hint="Write it again, or remove it: pluginkit new --from-onnx made it from a model.",
         )
     if unknown := sorted(set(fields) - set(usual)):
         raise UsageError(f"{file} has a value of the field {unknown[0]}, which the manifest lacks.")

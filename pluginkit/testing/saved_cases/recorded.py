@@ -10,7 +10,7 @@ import numpy as np
 
 from pluginkit.errors import CheckFailed
 from pluginkit.manifest import Manifest
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.reference import Reference
 from pluginkit.testing.saved_cases.files import FOLDER, load
 
@@ -50,5 +50,5 @@ def _compare(file: Path, name: str, got: Array, expected: Array) -> None:
         raise CheckFailed(
             f"{file}: reference() gives {got[index]:g} for '{name}' at {list(index)}; in the model it was "
             f"{wide[index]:g} ({int((~near).sum())} of {near.size} elements differ).",
-            hint="The outputs in the file were recorded from the model: mend reference.py, or remove the file.",
+            hint="The outputs in the file were recorded from the model: fix reference.py, or remove the file.",
         )

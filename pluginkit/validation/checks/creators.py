@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pluginkit import host, nvidia_plugins
+from pluginkit import elf, host, nvidia_plugins
 from pluginkit.host import Finding
 from pluginkit.host.library import SPACE
+from pluginkit.library.origin import TENSORRT
 from pluginkit.validation.catalog import NothingToCheck, check
 from pluginkit.validation.subject import Subject
 
@@ -101,16 +102,16 @@ def _interface(subject: Subject) -> None:
     fix="Return string literals.",
 )
 def _texts(subject: Subject) -> None:
-    creator = _again(subject)
+    creator = _asked_again(subject)
     creator.check()
     if not creator.name or not creator.version:
         what = "getPluginVersion" if creator.name else "getPluginName"
         raise Finding(f"IPluginCreator::{what}", "answered an empty string", rule="I4")
-    # Bytes that are no UTF-8 are shown as ASCII.
+    # Bytes that are not UTF-8 are shown as ASCII.
     namespace = creator.native.namespace() or ""
     if not namespace.isascii():
         shown = repr(namespace.encode("utf-8", "surrogateescape"))[1:]
-        raise Finding("IPluginCreator::getPluginNamespace", f"answered {shown}, which is no ASCII", rule="I4")
+        raise Finding("IPluginCreator::getPluginNamespace", f"answered {shown}, which is not ASCII", rule="I4")
 
 
 @check(
@@ -147,6 +148,8 @@ def _clash(subject: Subject) -> None:
     one = subject.creator
     listed = [known.version for known in nvidia_plugins.plugins(one.name)]
     if not one.namespace and one.version in (*listed, *nvidia_plugins.rtx_plugins(one.name)):
+        if subject.library is not None and TENSORRT.fullmatch(elf.read(subject.library.path).soname):
+            raise NothingToCheck("the library is NVIDIA's own")
         raise Finding(
             "IPluginCreator::getPluginName",
             f"{one.name} version {one.version} without a namespace is one of NVIDIA's own",
@@ -162,7 +165,7 @@ def _clash(subject: Subject) -> None:
     fix="Return the address of a static PluginFieldCollection; nbFields 0 where there are none.",
 )
 def _fields(subject: Subject) -> None:
-    _again(subject)
+    _asked_again(subject).check()
 
 
 @check(
@@ -175,7 +178,7 @@ def _fields(subject: Subject) -> None:
 def _field_list(subject: Subject) -> None:
     if not subject.creator.fields:
         raise NothingToCheck("it has no fields")
-    _again(subject).check()
+    _asked_again(subject).check()
 
 
 @check(
@@ -189,13 +192,13 @@ def _field_list(subject: Subject) -> None:
     fix="Fill the list once, in static storage.",
 )
 def _fields_again(subject: Subject) -> None:
-    first, second = subject.creator.fields, _again(subject).fields
+    first, second = subject.creator.fields, _asked_again(subject).fields
     if first != second:
         raise Finding(
             "IPluginCreator::getFieldNames", f"listed {len(first)} fields, and then {len(second)}", rule="F14"
         )
 
 
-def _again(subject: Subject) -> host.Creator:
+def _asked_again(subject: Subject) -> host.Creator:
     """The creator, asked for all that it says of itself once more."""
     return host.Creator(subject.creator.native)

@@ -86,7 +86,8 @@ of_runs(
     "T19",
     group=_GROUP,
     level=5,
-    fix="Let the shape method and pluginkit.toml say the same; pluginkit.toml's expressions are those of [[outputs]].",
+    fix="Let the shape method and pluginkit.toml say the same; pluginkit.toml's expressions are those of [[outputs]]. "
+    "So with getAliasedInput and `alias`.",
 )
 of_runs(
     "T20",

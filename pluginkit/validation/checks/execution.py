@@ -13,7 +13,7 @@ _PLUGIN = "NvInferRuntimePlugin.h, IPluginV2::enqueue"
 
 
 def _unwatched(evidence: RunEvidence) -> str:
-    return "" if evidence.watched else "the library is none of target cpu, whose runtime sees launches and copies"
+    return "" if evidence.watched else "the library is not one of target cpu, whose runtime sees launches and copies"
 
 
 def _not_quantized(evidence: RunEvidence) -> str:
@@ -58,6 +58,13 @@ of_runs(
     group=_GROUP,
     level=6,
     fix="Take memory from the workspace; leave synchronization to TensorRT.",
+    nothing=_unwatched,
+)
+of_runs(
+    "E4",
+    group=_GROUP,
+    level=6,
+    fix="Let enqueue do nothing but launch on its stream: no allocation, no waiting, no query.",
     nothing=_unwatched,
 )
 of_runs("E5", group=_GROUP, level=6, fix="Write to outputs and workspace alone, or declare an alias (IPluginV3).")
@@ -174,6 +181,13 @@ of_runs(
     "Where the layer may give several values, mask that element in reference.py.",
     nothing=_no_schedules,
 )
+of_runs(
+    "E19",
+    group=_GROUP,
+    level=7,
+    fix="Compare each index and each size with its bounds before it is used.",
+    nothing=_unwatched,
+)
 of_runs("E18", group=_GROUP, level=7, fix="Where two are equal, compare their indices.", nothing=_no_schedules)
 of_runs(
     "K15",
@@ -183,6 +197,16 @@ of_runs(
     kind="contract",
     source=f"{_PLUGIN}: 0 for success, else non-zero",
     fix="Return an error code; a process that ends takes its application with it.",
+)
+of_runs(
+    "K16",
+    "The current device of the calling thread is the same after each call.",
+    group=_GROUP,
+    level=6,
+    kind="contract",
+    source="CUDA Runtime API, cudaSetDevice: later calls of the host thread, TensorRT's too, are for that device",
+    fix="Leave out cudaSetDevice, or set back what cudaGetDevice answered before it.",
+    nothing=_unwatched,
 )
 of_runs(
     "K1",
@@ -262,13 +286,6 @@ for _check, _tool, _what in (
         source=f"Compute Sanitizer's documentation, {_tool}; {_CUDA}",
         fix=f"pluginkit test --target gpu --sanitize {_tool} has the place.",
     )
-of_runs(
-    "E4",
-    group=_GPU,
-    level=9,
-    need="gpu",
-    fix="Let enqueue do nothing but launch on its stream: no allocation, no waiting.",
-)
 
 _NVIDIA = "nvidia"
 of_runs(

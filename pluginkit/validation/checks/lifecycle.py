@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pluginkit.host import Finding
+from collections import Counter
+
+from pluginkit.host import Device, Finding
+from pluginkit.host.bases.v2_lifecycle import SHARE
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.bases.v3.lifecycle import BUILD
 from pluginkit.host.bases.v3.plugin import PluginV3
+from pluginkit.host.memory.leaks import held, site_of
 from pluginkit.validation.catalog import check
 from pluginkit.validation.subject import AnyPlugin, Subject, serialized
 
@@ -61,13 +65,21 @@ def _outlives(subject: Subject) -> None:
 
 
 def _attach(subject: Subject) -> None:
-    """As an execution context does it: with a clone of an initialized plugin."""
-    plugin = subject.configured()
-    assert isinstance(plugin, V2Plugin)
-    copy = plugin.clone()
-    copy.attach_to_context()
-    copy.detach_from_context()
-    copy.destroy()
+    """As an execution context does it: with a clone of an initialized plugin, which has its end before that."""
+    with held(Device(subject.library.path if subject.library else None)) as holdings:
+        since = holdings.mark()
+        plugin = subject.configured()
+        assert isinstance(plugin, V2Plugin)
+        before = Counter(map(site_of, all_held := holdings.left(since)))
+        copy = plugin.clone()
+        copy.attach_to_context()
+        copy.detach_from_context()
+        copy.destroy()
+        gone = before - Counter(map(site_of, holdings.left(since)))
+    lost = [str(one) for one in all_held if site_of(one) in gone]
+    if lost:
+        message = f"of a clone gives back what initialize() of the original made and it still uses: {lost[0]}"
+        raise Finding(plugin.name_of("destroy"), message, rule="L2")
     plugin.terminate()
     plugin.destroy()
 
@@ -77,7 +89,7 @@ check(
     group=_GROUP,
     level=3,
     of=("v2",),
-    fix="Let attachToContext need nothing that only the original has.",
+    fix=f"Let attachToContext need nothing that only the original has. {SHARE}",
 )(_attach)
 check(
     "L11",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pluginkit.host import Finding
 from pluginkit.manifest import PARSER_ATTRIBUTES
 from pluginkit.validation.catalog import Kind, NothingToCheck, check
-from pluginkit.validation.subjects.model import ModelSubject
+from pluginkit.validation.subjects.model_nodes import ModelSubject
 
 BY_MANIFEST = ("M15", "M17", "M18")
 """What is held against a `pluginkit.toml`."""
@@ -75,7 +75,7 @@ _of_model(
     "M4",
     "Integers of its nodes' attributes fit 32 bits.",
     level=2,
-    source=f"{_PARSER}: passes kINT32, and cuts without a word",
+    source=f"{_PARSER}: passes kINT32, and cuts silently",
     fix="Write a number that fits.",
 )
 _of_model(
@@ -87,7 +87,7 @@ _of_model(
 )
 _of_model(
     "M6",
-    "Its nodes' inputs are what the base takes: no open dimensions in a static one.",
+    "Its nodes' inputs are what the base takes: no dynamic dimensions in a static one.",
     level=3,
     kind="robustness",
     source="NvInfer.h, INetworkDefinition::addPluginV2: no INT32 input; IPluginV2 and IPluginV2Ext are static",

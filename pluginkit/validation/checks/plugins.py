@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pluginkit.host import Finding
 from pluginkit.host.bases.v2_plugin import MAX_NAME, V2Plugin
 from pluginkit.host.bases.v3.plugin import PluginV3
 from pluginkit.validation.catalog import NothingToCheck, check
-from pluginkit.validation.subject import LAYER, Subject, serialized
+from pluginkit.validation.checks import lifecycle
+from pluginkit.validation.subject import LAYER, AnyPlugin, Subject, serialized
 
 _RUNTIME_PLUGIN = "NvInferRuntimePlugin.h"
 WIPED = 0xEE
@@ -57,19 +59,62 @@ def _copies(subject: Subject) -> None:
 )
 def _identity(subject: Subject) -> None:
     plugin, creator = subject.plugin(), subject.creator
-    if isinstance(plugin, PluginV3):
-        one = plugin.identity()
-        mine = {"getPluginName": one.name, "getPluginVersion": one.version, "getPluginNamespace": one.namespace}
-        interface = "IPluginV3OneCore"
-    else:
-        mine = {"getPluginType": plugin.plugin_type(), "getPluginVersion": plugin.plugin_version()}
-        interface = plugin.INTERFACE
+    mine = _named(plugin)
+    interface = "IPluginV3OneCore" if isinstance(plugin, PluginV3) else plugin.INTERFACE
+    if not isinstance(plugin, PluginV3):
+        # A V2 plugin's namespace is I6.
+        del mine["getPluginNamespace"]
     for (method, answer), expected in zip(
         mine.items(), (creator.name, creator.version, creator.namespace), strict=False
     ):
         if answer != expected:
             message = f"answered {answer!r}, but its creator is that of {expected!r}"
             raise Finding(f"{interface}::{method}", message, rule="I1")
+
+
+@check(
+    "I12",
+    "A plugin's name, version and namespace stay what they are when it is configured, cloned and serialized.",
+    group="identity",
+    level=2,
+    kind="contract",
+    need="plugin",
+    source='NvInferRuntimePlugin.h, IPluginV2::getPluginType: "Should match the plugin name returned by the '
+    'corresponding plugin creator"; an engine names its plugins so',
+    fix="Return string literals, or members that configurePlugin doesn't change.",
+)
+def _stays(subject: Subject) -> None:
+    plugin = subject.plugin()
+    before = _named(plugin)
+    subject.configure(plugin)
+
+    def written() -> AnyPlugin:
+        serialized(plugin)
+        return plugin
+
+    steps: dict[str, Callable[[], AnyPlugin]] = {
+        "configurePlugin": lambda: plugin,
+        "serialize": written,
+        "clone": lambda: lifecycle.clone(plugin),
+    }
+    for when, step in steps.items():
+        for (method, mine), its in zip(before.items(), _named(step()).values(), strict=True):
+            if mine != its:
+                interface = "IPluginV3OneCore" if isinstance(plugin, PluginV3) else plugin.INTERFACE
+                message = f"answered {mine!r}, and {its!r} after {when}: an engine would name another plugin"
+                raise Finding(f"{interface}::{method}", message, rule="I12")
+
+
+def _named(plugin: AnyPlugin) -> dict[str, str]:
+    """What it answers for name, version and namespace, by the method."""
+    if isinstance(plugin, PluginV3):
+        one = plugin.identity()
+        return {"getPluginName": one.name, "getPluginVersion": one.version, "getPluginNamespace": one.namespace}
+    return {
+        "getPluginType": plugin.plugin_type(),
+        "getPluginVersion": plugin.plugin_version(),
+        "getPluginNamespace": plugin.plugin_namespace(),
+    }
 
 
 @check(
@@ -117,24 +162,3 @@ def _creators_namespace(subject: Subject) -> None:
         if found != namespace:
             message = f"made a plugin in namespace {found!r}; its creator is in {namespace!r}"
             raise Finding(f"IPluginCreator::{method}", message, rule="I6")
-
-
-@check(
-    "F7",
-    group="fields",
-    level=4,
-    provokes=True,
-    fix="Look at `data` and `length` before reading; return null where a value is missing.",
-)
-def _without_data(subject: Subject) -> None:
-    if not subject.creator.fields:
-        raise NothingToCheck("it has no fields")
-    creator, given = subject.creator, {name: (kind, data, length) for name, kind, data, length in subject.answers.given}
-    for field in creator.fields:
-        others = [(name, *value) for name, value in given.items() if name != field.name]
-        fields = [*others, (field.name, field.type, None, 0)]
-        subject.attempt(f"the field '{field.name}' without data")
-        if creator.kind == "v3":
-            creator.native.create_v3(LAYER, fields, 0)
-        else:
-            creator.native.create(LAYER, fields)

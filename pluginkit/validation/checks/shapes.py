@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pluginkit.demands import take_doubts
+from pluginkit.demands import take_warnings
 from pluginkit.host import Finding, ShapeProgram
 from pluginkit.host.bases.ioext.plugin import IOExtPlugin
 from pluginkit.host.bases.v2_plugin import V2Plugin
@@ -60,7 +60,7 @@ def _shapes(subject: Subject) -> None:
     group=_GROUP,
     level=3,
     of=("dynamic", "v3"),
-    fix="Compute with expressions alone; a constant read off one input shape is no expression.",
+    fix="Compute with expressions alone; a constant read off one input shape is not an expression.",
 )
 def _both_ways(subject: Subject) -> None:
     plugin = subject.plugin()
@@ -69,7 +69,7 @@ def _both_ways(subject: Subject) -> None:
     try:
         dynamic = subject.shapes(plugin, open_)
     except Finding as error:
-        raise NothingToCheck(f"no shape for open dimensions: {error.message}") from None
+        raise NothingToCheck(f"no shape for dynamic dimensions: {error.message}") from None
     for index, (one, other) in enumerate(zip(dynamic, subject.shapes(plugin, sizes), strict=True)):
         assert isinstance(one, ShapeProgram)
         assert isinstance(other, ShapeProgram)
@@ -115,7 +115,7 @@ def _expressions(subject: Subject) -> None:
     level=3,
     fix="Answer by the arguments and the creation state alone.",
 )
-def _again(subject: Subject) -> None:
+def _ask_shapes_again(subject: Subject) -> None:
     plugin = subject.plugin()
     first, second = subject.outputs(plugin), subject.outputs(plugin)
     if first != second:
@@ -133,5 +133,5 @@ def _again(subject: Subject) -> None:
 def _broadcast(subject: Subject) -> None:
     plugin = subject.plugin()
     assert isinstance(plugin, IOExtPlugin)
-    take_doubts()
+    take_warnings()
     plugin.check_broadcast(len(subject.inputs), subject.count)

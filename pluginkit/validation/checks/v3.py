@@ -81,7 +81,7 @@ def _texts(subject: Subject) -> None:
 def _aliases(subject: Subject) -> None:
     plugin = subject.v3()
     if not plugin.has_aliases:
-        raise NothingToCheck("its build capability is no IPluginV3OneBuildV2")
+        raise NothingToCheck("its build capability is not an IPluginV3OneBuildV2")
     plugin.aliases(len(subject.inputs), subject.count)
 
 

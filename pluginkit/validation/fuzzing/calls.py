@@ -22,7 +22,12 @@ MOST_SERIALIZED = 1 << 20
 """Bytes of a plugin's serialized form that are written."""
 _OTHER = Desc((7,) * 8, 0, 0, 1.0)
 """What stands behind the tensor that is asked about, instead of `POISON`."""
-_NUMBERS = re.compile(r"-?\d[\w.+-]*")
+_VALUES = re.compile(r'".*"|-?\d[\w.+-]*')
+
+
+def without_values(text: str) -> str:
+    """A logged message without its numbers and quoted texts: what it says of one value it says of the next."""
+    return _VALUES.sub("#", text)
 
 
 def good_input(subject: Subject, target: Target) -> FuzzInput:
@@ -52,7 +57,7 @@ class Calls:
 
     Args:
         subject: the plugin. Of formats and shapes one plugin is asked again and again, as a builder does.
-        closed: whether the given bytes end where a page begins that can't be accessed.
+        closed: whether serialized bytes end where a page begins that can't be accessed.
     """
 
     def __init__(self, subject: Subject, *, closed: bool = True) -> None:
@@ -77,21 +82,19 @@ class Calls:
             found = call(given)
         except ValueError:
             found = "a plugin that this host can't call"
-        texts = dict.fromkeys(_NUMBERS.sub("#", text) for _, text in _native.take_log())
+        texts = dict.fromkeys(without_values(text) for _, text in _native.take_log())
         return "\n".join((found, *texts))
 
     def _fields(self, given: FuzzInput) -> str:
         creator = self._subject.creator.native
         if self._subject.creator.kind == "v3":
-            make = creator.create_v3_closed if self._closed else creator.create_v3
-            return _ended(make(LAYER, list(given.fields), BUILD), None)
-        return _ended((creator.create_closed if self._closed else creator.create)(LAYER, list(given.fields)), None)
+            return _ended(creator.create_v3(LAYER, list(given.fields), BUILD), None)
+        return _ended(creator.create(LAYER, list(given.fields)), None)
 
     def _serialized(self, given: FuzzInput) -> str:
         creator = self._subject.creator.native
         if self._subject.creator.kind == "v3":
-            make = creator.create_v3_closed if self._closed else creator.create_v3
-            return _ended(make(LAYER, list(given.fields), RUNTIME), None)
+            return _ended(creator.create_v3(LAYER, list(given.fields), RUNTIME), None)
         restore = creator.deserialize_closed if self._closed else creator.deserialize
         return _ended(restore(LAYER, given.data), given.data)
 

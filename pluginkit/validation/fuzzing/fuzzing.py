@@ -14,7 +14,7 @@ from pluginkit.adoption import node
 from pluginkit.adoption.answers import ListedCreator, selected
 from pluginkit.errors import PluginkitError, UsageError
 from pluginkit.manifest.project import Member
-from pluginkit.process.crew import Crew, Sessions
+from pluginkit.process.worker_pool import Sessions, WorkerPool
 from pluginkit.validation import library_hosts as hosts
 from pluginkit.validation.asking import known_of
 from pluginkit.validation.checking import CheckLimits
@@ -33,7 +33,7 @@ MOST_HUNG = 3
 PATIENCE = 600.0
 """Seconds that a turn may last in which every input is slow."""
 FINDINGS = "findings"
-"""The folder in the corpus of inputs with which something is wrong; they are no part of it."""
+"""The folder in the corpus of inputs with which something is wrong; they are not part of it."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Fuzzed:
         done: inputs given.
         skipped: why it was not fuzzed; empty where it was.
         hung: inputs that did not come back.
-        edges: of the library's code, that were reached, and all; zeros where nobody counts.
+        edges: of the library's code, that were reached, and all; zeros where nothing counts them.
         found: inputs with which something is wrong, by what makes them alike.
     """
 
@@ -181,8 +181,8 @@ def fuzz_library(options: FuzzOptions, step: Callable[[Sequence[Fuzzed]], None] 
     fuzzed: list[Fuzzed] = []
     interrupted = False
     try:
-        with Crew(options.limits.jobs or len(os.sched_getaffinity(0))) as crew:
-            run = _FuzzRun(options, crew)
+        with WorkerPool(options.limits.jobs or len(os.sched_getaffinity(0))) as pool:
+            run = _FuzzRun(options, pool)
             fuzzed += run.targets(kept)
             step(fuzzed)
             for _ in run.turns([one for one in fuzzed if one.state], begin):
@@ -208,23 +208,23 @@ def repeat(options: FuzzOptions, what: str) -> FoundInput | None:
     """
     file = Path(what)
     kept = inputs.read(file) if file.suffix == ".json" or file.exists() else None
-    with Crew(1) as crew:
-        run = _FuzzRun(replace(options, wanted=[kept.plugin]) if kept else options, crew)
+    with WorkerPool(1) as pool:
+        run = _FuzzRun(replace(options, wanted=[kept.plugin]) if kept else options, pool)
         if kept:
             (target,) = (found for found in run.begun() if found.target is kept.input.target)
             given = kept.input
         else:
             target, given = run.of_seed(what)
-        finding = crew.submit(lambda own: run.once(own, target, given)).result()
+        finding = pool.submit(lambda own: run.once(own, target, given)).result()
     return run.entered(target, finding, file=file, seed=kept.seed if kept else what) if finding else None
 
 
 class _FuzzRun:
-    """A library whose plugins are fuzzed by a crew."""
+    """A library whose plugins are fuzzed by a pool."""
 
-    def __init__(self, options: FuzzOptions, crew: Crew) -> None:
+    def __init__(self, options: FuzzOptions, pool: WorkerPool) -> None:
         self._options = options
-        self._crew = crew
+        self._pool = pool
         library, libfuzzer = options.library, None
         if options.coverage:
             library, libfuzzer = options.coverage.library, options.coverage.libfuzzer
@@ -232,7 +232,7 @@ class _FuzzRun:
 
     def begun(self) -> list[Fuzzed]:
         """Every target of every creator."""
-        first = self._crew.submit(lambda own: own.get(self._source).first()).result()
+        first = self._pool.submit(lambda own: own.get(self._source).first()).result()
         if isinstance(first, PluginkitError):
             raise first
         creators = selected(first[0], self._options.wanted)
@@ -243,13 +243,13 @@ class _FuzzRun:
         def known(own: Sessions, one: ListedCreator) -> tuple[int, Known]:
             return known_of(own.get(self._source), one, nodes.get(one.index), extra.manifest(one), seconds)
 
-        asked = [(one, self._crew.submit(lambda own, one=one: known(own, one))) for one in creators]  # type: ignore[misc]
+        asked = [(one, self._pool.submit(lambda own, one=one: known(own, one))) for one in creators]  # type: ignore[misc]
         return [Fuzzed(one, target, *future.result()) for one, future in asked for target in Target]
 
     def targets(self, kept: Sequence[KeptInput]) -> list[Fuzzed]:
         """Every target, with the inputs of the corpus."""
         found = self.begun()
-        goods = [self._crew.submit(lambda own, one=one: self._good(own, one)) for one in found]  # type: ignore[misc]
+        goods = [self._pool.submit(lambda own, one=one: self._good(own, one)) for one in found]  # type: ignore[misc]
         for one, future in zip(found, goods, strict=True):
             good: FuzzInput | str = future.result()
             if isinstance(good, str):
@@ -286,7 +286,7 @@ class _FuzzRun:
         if len(found) != 1:
             hint = f"--creator {found[0].plugin}"
             raise UsageError(f"A seed is that of one plugin, and the library has {len(found)}.", hint=hint)
-        good = self._crew.submit(lambda own: self._good(own, found[0])).result()
+        good = self._pool.submit(lambda own: self._good(own, found[0])).result()
         if isinstance(good, str):
             raise UsageError(f"{found[0].plugin} has no {name}: {good}.")
         return found[0], Draw(seed, good).input_of(steps)
@@ -299,7 +299,7 @@ class _FuzzRun:
     def turns(self, fuzzed: Sequence[Fuzzed], begin: float) -> Iterator[None]:
         """Lets each target have its turn, again and again."""
         end = begin + self._options.seconds if self._options.seconds is not None else None
-        waiting = {id(one): self._crew.submit(lambda own, one=one: self._turn(own, one)) for one in fuzzed}  # type: ignore[misc]
+        waiting = {id(one): self._pool.submit(lambda own, one=one: self._turn(own, one)) for one in fuzzed}  # type: ignore[misc]
         while waiting:
             for one in fuzzed:
                 if id(one) not in waiting:
@@ -308,7 +308,7 @@ class _FuzzRun:
                 yield
                 over = end is not None and monotonic() >= end
                 if not over and one.hung < MOST_HUNG and (self._options.most is None or one.done < self._options.most):
-                    waiting[id(one)] = self._crew.submit(lambda own, one=one: self._turn(own, one))  # type: ignore[misc]
+                    waiting[id(one)] = self._pool.submit(lambda own, one=one: self._turn(own, one))  # type: ignore[misc]
 
     def _turn(self, own: Sessions, one: Fuzzed) -> FuzzPart:
         most = self._options.most - one.done if self._options.most is not None else 1 << 62
@@ -341,7 +341,7 @@ class _FuzzRun:
                 continue
             # Ctrl-C may come at any time.
             self._keep(one, finding)
-            smaller = self._crew.submit(lambda own, it=finding: self._smaller(own, one, it)).result()  # type: ignore[misc]
+            smaller = self._pool.submit(lambda own, it=finding: self._smaller(own, one, it)).result()  # type: ignore[misc]
             if smaller != finding:
                 before = one.found[finding.key].file
                 self._keep(one, smaller)

@@ -161,7 +161,7 @@ def read(path: Path) -> KeptInput:
         raise UsageError(f"There is no input {path}.", hint="--fuzz writes inputs to its --corpus folder.") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         hint = "An input is a JSON file of the --corpus folder of pluginkit check --fuzz."
-        raise UsageError(f"{path} is no input of pluginkit check --fuzz.", hint=hint) from None
+        raise UsageError(f"{path} is not an input of pluginkit check --fuzz.", hint=hint) from None
 
 
 def read_folder(folder: Path) -> Sequence[KeptInput]:

@@ -94,7 +94,7 @@ class LibFuzzer:
         return max(map(int, _REACHED.findall(text)), default=0), sum(map(int, _ALL.findall(text)))
 
     def mutated(self, data: bytes, most: int) -> bytes:
-        """What one of libFuzzer's own mutations makes of the first `most` bytes; only inside of `run`."""
+        """What one of libFuzzer's own mutations makes of the first `most` bytes; only inside `run`."""
         room = max(most, 1)
         buffer = ctypes.create_string_buffer(data[:room], room)
         size = self._library.pluginkit_mutate(buffer, ctypes.c_size_t(min(len(data), room)), ctypes.c_size_t(room))

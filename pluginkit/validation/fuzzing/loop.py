@@ -84,7 +84,7 @@ class FuzzPart:
         fresh: those with which something new was seen.
         seen: what that was.
         findings: those with which something is wrong.
-        edges: of the library, that its inputs have reached, and all that there are; zeros where nobody counts.
+        edges: of the library, that its inputs have reached, and all that there are; zeros where nothing counts them.
     """
 
     step: int
@@ -218,11 +218,11 @@ class FuzzLoop:
         return finding
 
     def _alone(self, given: FuzzInput, *, closed: bool) -> list[ForkOutcome]:
-        question = partial(self._of, given, closed=closed)
+        question = partial(self._ask_in_fork, given, closed=closed)
         seconds = self._limits.seconds + 60
         return isolated.ask([question], each=seconds, end=monotonic() + 1e6, most_memory=self._limits.memory)
 
-    def _of(self, given: FuzzInput, *, closed: bool) -> FuzzFinding | None:
+    def _ask_in_fork(self, given: FuzzInput, *, closed: bool) -> FuzzFinding | None:
         """In a fork."""
         host.set_backtrace_file(self._trace)
         signal.setitimer(signal.ITIMER_REAL, self._limits.seconds)
@@ -236,15 +236,19 @@ class FuzzLoop:
 
     def ended(self, ending: str, steps: tuple[int, ...], given: FuzzInput) -> FuzzFinding:
         """An input that ended its fork just now."""
-        method, inside = host.read_breadcrumb(self._crumb) or ("", False)
+        last = host.read_call_file(self._crumb)
         frames = backtrace.read(self._trace)
         ending = isolated.HUNG if ending == "SIGALRM" else ending
         message = _ENDINGS.get(ending, f"the process ended with {ending}")
-        if ending in ("SIGSEGV", "SIGBUS"):
+        if last is not None and last.beyond.startswith("reads"):
+            message = f"it reads beyond what it is given ({ending}: it {last.beyond})"
+        elif ending in ("SIGSEGV", "SIGBUS"):
             (found,) = self._alone(given, closed=False)
             if found.ok:
                 message = f"it reads beyond what it is given ({ending}; with other memory behind it, it goes on)"
-        return FuzzFinding(given, steps, ending, method if inside else "", "", message, frames)
+        return FuzzFinding(
+            given, steps, ending, last.name if last is not None and last.inside else "", "", message, frames
+        )
 
 
 _ENDINGS = {

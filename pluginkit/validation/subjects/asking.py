@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pluginkit.adoption.answers import ListedCreator, PluginAnswers
+from pluginkit.demands import rule_id
+from pluginkit.layouts import BEFORE_V3
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.project import Member
 from pluginkit.validation.catalog import BY_RUNS, Check
@@ -13,7 +15,7 @@ from pluginkit.validation.judging import ending_of, obstacle, result_of
 from pluginkit.validation.results import CheckResult, Ending
 from pluginkit.validation.subjects.evidence import Observation, RunEvidence
 from pluginkit.validation.subjects.library import ListedLibrary, identity
-from pluginkit.validation.subjects.model import ModelSubject
+from pluginkit.validation.subjects.model_nodes import ModelSubject
 
 NO_MANIFEST = "there is no pluginkit.toml of it (pluginkit adopt drafts one)"
 NO_MODEL = "--model MODEL.onnx gives one"
@@ -39,7 +41,15 @@ class MoreSubjects:
 
     def manifest(self, creator: ListedCreator) -> Manifest | None:
         """The creator's plugin's, if there is one."""
-        return next((one.manifest for one in self.members if identity(one.manifest) == creator.identity), None)
+        found = next((one.manifest for one in self.members if identity(one.manifest) == creator.identity), None)
+        return found.in_layout(BEFORE_V3) if found is not None and creator.where else found
+
+    def kinds(self, creator: ListedCreator) -> Iterator[ListedCreator]:
+        """A creator, and the one of its name for TensorRT 8 where the manifest says that it is of another kind."""
+        yield creator
+        manifest = self.manifest(creator)
+        if manifest is not None and len(manifest.plugin.interfaces) > 1:
+            yield replace(creator, index=-1 - creator.index, kind="v2", where=f"TensorRT {BEFORE_V3.number}")
 
     def missing(self, asked: Sequence[Check], wanted: Sequence[str]) -> Iterator[CheckResult]:
         """The results for manifests whose plugin the library doesn't have; none of a choice of creators."""
@@ -62,7 +72,7 @@ class MoreSubjects:
             direct: the results of those that were asked in a worker; what test runs show of them counts as well.
         """
         found = {one.check: one for one in direct}
-        plugin = f"{creator.name} {creator.version}"
+        plugin = creator.label
         # A library may have other versions of the name, which the runs were not of.
         evidence = self.evidence.get(creator.name) if self.manifest(creator) else None
         for one in asked:
@@ -100,11 +110,16 @@ class MoreSubjects:
 
         What is asked of the library is switched off by any of its plugins' manifests.
         """
-        own = {f"{one.name} {one.manifest.plugin.version}": one.manifest.checks for one in self.members}
+        own = {
+            f"{one.name} {one.manifest.plugin.version}": {
+                rule_id(name): reason for name, reason in one.manifest.checks.items()
+            }
+            for one in self.members
+        }
         anyone = {name: reason for checks in own.values() for name, reason in checks.items()}
         return tuple(
             CheckResult(one.check, one.plugin, Ending.SKIPPED, message=f"{SWITCHED_OFF}: {checks[one.check]}")
-            if one.check in (checks := own.get(one.plugin, {}) if one.plugin else anyone)
+            if one.check in (checks := own.get(one.plugin.partition(" (")[0], {}) if one.plugin else anyone)
             else one
             for one in results
         )

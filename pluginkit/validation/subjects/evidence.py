@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pluginkit.manifest import Manifest
-from pluginkit.process.defects import ENQUEUE_COSTS, explain
+from pluginkit.process.defects import demand_of_cost, explain
 from pluginkit.process.findings import Defect
 from pluginkit.testing.report import ABSENT, CaseResult, Outcome, Report, Verdict
 from pluginkit.validation.catalog import Need
@@ -38,12 +38,12 @@ OF_DEFECTS = {
     "assert": "K12",
     "trap": "K12",
     "stack-overflow": "K13",
-    **ENQUEUE_COSTS,
+    "other-device": "K16",
 }
 """The check of each kind of a defect."""
 NOT_JUDGED = "not-supported"
 """A kind that says something of target cpu, and nothing of the plugin."""
-OF_WAYS = {"order": "K14", "reused": "C11", "concurrent": "E10", "handles": "L11"}
+OF_WAYS = {"order": "K14", "reused": "C11", "concurrent": "E10", "handles": "L11", "as-8.5": "C11"}
 """The check of each way of calling enqueue, where the plugin is right in the usual one."""
 ENDED = "K15"
 """A run that ends its process, or never ends."""
@@ -125,17 +125,20 @@ def observations(report: Report) -> Iterator[Observation]:
     """What a report shows, of whatever check."""
     wrong = {case.network for case in report.cases if case.outcome.bad and case.demand in OF_VALUES}
     for case in report.cases:
-        for doubt in case.warnings:
-            # What is wrong with ordinary numbers as well says nothing of the special ones.
-            if doubt.rule != SPECIAL or case.network not in wrong:
-                yield Observation(doubt.rule, doubt.method, doubt.message, case.id)
+        for warning in case.warnings:
+            # What is wrong with ordinary numbers as well says nothing about the special ones.
+            if warning.rule != SPECIAL or case.network not in wrong:
+                yield Observation(warning.rule, warning.method, warning.message, case.id)
         yield from _of_case(case)
     for verdict in (*report.verdicts, *report.registries):
         yield from _of_verdict(verdict)
 
 
 def _of_case(case: CaseResult) -> Iterator[Observation]:
-    defects = [one for one in case.defects if one.kind not in ENQUEUE_COSTS and one.kind != NOT_JUDGED]
+    costs = [one for one in case.defects if demand_of_cost(one) == "E4" and one.kind != "query-in-enqueue"]
+    # What a capture refuses costs time as well; the warning of that is among the case's.
+    yield from (Observation("E3", "enqueue", explain(one)[0], case.id) for one in costs)
+    defects = [one for one in case.defects if not demand_of_cost(one) and one.kind != NOT_JUDGED]
     for defect in defects:
         yield Observation(_of_defect(defect, case), "enqueue", explain(defect)[0], case.id)
     if not case.outcome.bad:

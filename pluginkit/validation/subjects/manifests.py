@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from pluginkit.adoption.answers import FieldValue, PluginAnswers, TakenInputs
 from pluginkit.bases import BASES
+from pluginkit.demands import NAMES, rule_id
 from pluginkit.errors import UsageError
 from pluginkit.field_types import encode
 from pluginkit.manifest import Manifest
 from pluginkit.manifest.mistakes import unknown
-from pluginkit.network.model import PluginCall
+from pluginkit.network.networks import PluginCall
 from pluginkit.validation.catalog import CHECKS
 from pluginkit.validation.subject import Known
 
@@ -56,15 +57,16 @@ def _fields(call: PluginCall) -> tuple[FieldValue, ...]:
 
 
 def check_switches(manifests: Iterable[Manifest]) -> None:
-    """Whether each id under `[checks]` is one.
+    """Whether each id or name under `[checks]` is a check's.
 
     Raises:
         UsageError: one isn't; it has the nearest.
     """
+    known = [*CHECKS, *map(NAMES.__getitem__, CHECKS)]
     for one in manifests:
         for name in one.checks:
-            if name not in CHECKS:
+            if rule_id(name) not in CHECKS:
                 raise UsageError(
-                    f"pluginkit.toml of {one.plugin.name}: checks.{name}: {unknown('check', name, list(CHECKS))}.",
+                    f"pluginkit.toml of {one.plugin.name}: checks.{name}: {unknown('check', name, known)}.",
                     hint="pluginkit check --list --level 10 shows all.",
                 )

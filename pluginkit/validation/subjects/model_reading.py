@@ -9,13 +9,13 @@ from pluginkit import parser_operators
 from pluginkit.adoption.answers import ListedCreator
 from pluginkit.creators.facts import CreatorFacts, FieldFacts
 from pluginkit.field_types import NAMES
-from pluginkit.importing import model as models
+from pluginkit.importing import onnx_graph
+from pluginkit.importing.implementations import Implementation, PluginLibrary, find_implementations
 from pluginkit.importing.importer import find_problems
-from pluginkit.importing.serving import PluginLibrary, Served, serve
 from pluginkit.library import Problem
 from pluginkit.manifest.project import Member
 from pluginkit.validation.subjects.library import identity
-from pluginkit.validation.subjects.model import ModelSubject
+from pluginkit.validation.subjects.model_nodes import ModelSubject
 
 
 def read(
@@ -32,13 +32,13 @@ def read(
     Raises:
         UsageError: no model.
     """
-    proto = models.load(path)
+    proto = onnx_graph.load(path)
     facts = tuple(map(_facts, creators))
     given = [PluginLibrary(library, facts, tuple(members))]
-    served = serve(proto, given, lambda operator: operator in parser_operators.OPERATORS)
-    problems = find_problems(path, proto, served, given)
+    implementations = find_implementations(proto, given, lambda operator: operator in parser_operators.OPERATORS)
+    problems = find_problems(path, proto, implementations, given)
     declared = {identity(one.manifest) for one in members}
-    return {one.index: _subject(one, served, problems, declared=one.identity in declared) for one in creators}
+    return {one.index: _subject(one, implementations, problems, declared=one.identity in declared) for one in creators}
 
 
 def _facts(one: ListedCreator) -> CreatorFacts:
@@ -50,15 +50,15 @@ def _facts(one: ListedCreator) -> CreatorFacts:
 
 
 def _subject(
-    creator: ListedCreator, served: Sequence[Served], problems: Sequence[Problem], *, declared: bool
+    creator: ListedCreator, implementations: Sequence[Implementation], problems: Sequence[Problem], *, declared: bool
 ) -> ModelSubject:
     mine = [
         one.place
-        for one in served
+        for one in implementations
         if one.creator is not None
         and (one.creator.name, one.creator.version, one.creator.namespace) == creator.identity
     ]
-    named = {one.place.label for one in served if one.place.node.op_type == creator.name}
+    named = {one.place.label for one in implementations if one.place.node.op_type == creator.name}
     found = tuple(one for one in problems if one.node in named)
     attributes = frozenset(one.name for place in mine for one in place.node.attribute)
     return ModelSubject(creator, tuple(place.label for place in mine), found, attributes, declared)

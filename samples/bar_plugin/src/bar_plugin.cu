@@ -58,9 +58,10 @@ cudaError_t launch(Run const& run) noexcept
 {
     if (run.out.joined.bytes == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
-    // 16 bytes a thread is what fills a GPU's memory bus; the others are for sizes and addresses that are no multiple.
+    // 16 bytes a thread is what fills a GPU's memory bus; the others are for sizes and addresses that are not a
+    // multiple.
     if (fits<uint4>(run))
     {
         start<uint4>(run);

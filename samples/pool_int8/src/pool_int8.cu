@@ -578,7 +578,7 @@ cudaError_t launch(Run const& run) noexcept
     auto const& y = run.out.y.shape;
     if (run.out.y.count == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     // Images follow one another in memory, whichever dimension they are of.
     Arguments args{run.fields, run.in.x.data, run.out.y.data, 1, 0, 0, 0, 0, 1.0F};

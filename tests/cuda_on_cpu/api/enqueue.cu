@@ -128,6 +128,20 @@ EXPORT int pageableCopy(int* out, cudaStream_t stream)
     return 0;
 }
 
+EXPORT int asksStream(int* /*out*/, cudaStream_t stream)
+{
+    set<<<1, 4, 0, stream>>>(gDevice, 5);
+    cudaStreamQuery(stream);
+    return 0;
+}
+
+EXPORT int asksEvent(int* /*out*/, cudaStream_t stream)
+{
+    OK(cudaEventRecord(gFork, stream));
+    cudaEventQuery(gFork);
+    return 0;
+}
+
 EXPORT int touches(int* /*out*/, cudaStream_t stream)
 {
     int volatile* const device = gDevice;
@@ -152,7 +166,7 @@ EXPORT int overwritesTooEarly(int* /*out*/, cudaStream_t stream)
 {
     OK(cudaMemcpyAsync(gDevice, gPinned, 16, cudaMemcpyHostToDevice, stream));
     int volatile* const pinned = gPinned;
-    int const old = *pinned; // reading is no harm
+    int const old = *pinned; // reading is not harm
     *pinned = old + 1;
     return 0;
 }

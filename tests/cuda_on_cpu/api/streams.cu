@@ -186,7 +186,7 @@ EXPORT int events(bool deferred)
     (void)cudaGetLastError();
     if (deferred)
     {
-        OK(cudaEventRecord(to)); // anew
+        OK(cudaEventRecord(to)); // again
         FAILS(cudaEventElapsedTime(&time, from, to), cudaErrorNotReady);
     }
     OK(cudaEventSynchronize(to));

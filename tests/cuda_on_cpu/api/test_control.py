@@ -83,6 +83,8 @@ def test_a_pointer_beside_device_memory_is_none_to_the_hosts(enqueue: Enqueue, f
         ("waits", "synchronization-in-enqueue", "cudaStreamSynchronize waits"),
         ("blockingCopy", "synchronization-in-enqueue", "cudaMemcpy waits for the copy in enqueue"),
         ("pageableCopy", "synchronization-in-enqueue", "cudaMemcpyAsync waits .* not pinned"),
+        ("asksStream", "query-in-enqueue", "cudaStreamQuery in enqueue.. asks whether work has ended"),
+        ("asksEvent", "query-in-enqueue", "cudaEventQuery in enqueue.. asks whether work has ended"),
         ("touches", "host-access", "host code uses device memory in enqueue.*: byte 0 of the 256 bytes"),
         ("touchesBinding", "host-access", "host code uses device memory .*: byte 0 of the 5000 bytes .* was given"),
         ("copiesHostAsDevice", "bad-copy", "from the device reads host memory: memory that is not the device's"),

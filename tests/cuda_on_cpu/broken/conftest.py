@@ -60,7 +60,7 @@ class Broken:
         library = self.library(source, cxx)
         file = self.folder / f"{source}-{case}.jsonl"
         file.unlink(missing_ok=True)
-        own = sanitizers.flavours(["address"])[0].environment() if source == "address" else {}
+        own = sanitizers.instrumentations(["address"])[0].environment() if source == "address" else {}
         variables = {**own, "PLUGINKIT_CPU_FINDINGS": str(file), **environment}
         word = "repaired" if repaired else "broken"
         done = run([sys.executable, "-S", str(RUN), str(library), case, word, how], env=variables, timeout=60)

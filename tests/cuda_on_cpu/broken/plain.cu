@@ -435,7 +435,7 @@ __global__ void hostMemberKernel(Rows rows, float* y)
     float sum = 0.0F;
     for (int i = 0; i < rows.count; ++i)
     {
-        sum += rows.rows[i].values == nullptr ? 0.0F : *rows.rows[i].values;
+        sum += rows.rows[i].values == nullptr ? 0.0F : *rows.rows[i].values; // BUG hostMember
     }
     y[threadIdx.x] = sum;
 }
@@ -469,8 +469,9 @@ EXPORT int hostMember(bool repaired)
     rows.function = sqrtf;
     rows.nothing[0] = device.get() + 32; // the end
     rows.nothing[1] = reinterpret_cast<void*>(~0ULL);
+    rows.nothing[2] = host.data(); // which the kernel doesn't read
     cudaStreamCreate(&rows.stream);
-    LAUNCH(hostMemberKernel, 1, 32, 0, rows, y.get()); // BUG hostMember
+    LAUNCH(hostMemberKernel, 1, 32, 0, rows, y.get());
     int const error = finish();
     cudaStreamDestroy(rows.stream);
     cudaHostUnregister(registered);

@@ -46,7 +46,7 @@ def library(shared: Shared) -> Library:
 
 
 def pooled(x: Array, window: tuple[int, int, int, int]) -> Array:
-    """The maxima, or the averages of what is no padding."""
+    """The maxima, or the averages of what is not padding."""
     average, size, stride, padding = window
     edges = ((0, 0), (0, 0), (padding, padding), (padding, padding))
     wide = np.pad(x.astype(np.float64), edges, constant_values=np.nan)

@@ -11,7 +11,7 @@ namespace
 
 __device__ void meet(int* counts, int value)
 {
-    // A barrier inside of a called function.
+    // A barrier inside a called function.
     counts[threadIdx.x] = __syncthreads_count(value % 3 == 0);
 }
 

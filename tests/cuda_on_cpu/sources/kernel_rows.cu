@@ -73,9 +73,11 @@ int softmax(void const* x, void* y, int rows, int columns)
 template <typename T>
 int addRmsNorm(void const* x, void const* r, void const* w, void* sum, void* y, void* most, int rows, int columns)
 {
+    pluginkit::Output largest{}; // as a layer's launch has it
+    largest.data = most;
     return kernels::launchRows(nullptr, rows, columns, AddRmsNorm{static_cast<float>(columns)},
                                kernels::outputs(kernels::output<T>(sum, kScale), kernels::output<T>(y, kScale),
-                                                kernels::rowOutput<float>(most)),
+                                                kernels::rowOutput<float>(largest)),
                                kernels::input<T>(x, kScale), kernels::input<T>(r, kScale),
                                kernels::row<T>(w, columns, kScale));
 }

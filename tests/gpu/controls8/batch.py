@@ -1,4 +1,4 @@
-"""The batch of classes that are no IPluginV2DynamicExt."""
+"""The batch of classes that are not IPluginV2DynamicExt."""
 
 from __future__ import annotations
 
@@ -55,6 +55,17 @@ def v2_explicit() -> str:
     made.output(made.plugin(leaky, made.input("x", (2, *IMAGE))).get_output(0), "y")
     made.build()
     return "built"
+
+
+@control
+def ext_nvidia() -> str:
+    field = trt.PluginField("scale", np.array([2], np.float32), trt.PluginFieldType.FLOAT32)
+    creator = REGISTRY.get_plugin_creator("ResizeNearest_TRT", "1", "")
+    made = Network()
+    twice = creator.create_plugin("twice", trt.PluginFieldCollection([field]))
+    made.output(made.plugin(twice, made.input("x", (2, *IMAGE))).get_output(0), "y")
+    given = data(2, *IMAGE)
+    return f"built, {compared(run(loaded(made.build()), {'x': given}), {'y': given.repeat(2, 2).repeat(2, 3)})}"
 
 
 def _open_dimensions(kind: str) -> str:

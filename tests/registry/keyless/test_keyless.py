@@ -292,7 +292,7 @@ def test_the_commands(
     for arguments, code, words in (
         ((), 2, "Give --key FILE, or --sigstore FILE"),
         (("--sigstore", tmp_path / "none"), 2, "cannot be read"),
-        (("--sigstore", root), 2, "is no bundle of sigstore"),
+        (("--sigstore", root), 2, "is not a bundle of sigstore"),
         (("--sigstore", other), 1, "is a signature of sha256:"),
         (("--sigstore", made, "--key", made), 2, "Give --key FILE, or --sigstore FILE"),
     ):

@@ -192,7 +192,7 @@ def serving(fake: FakeRegistry, tls: ssl.SSLContext | None = None) -> Iterator[F
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A client that goes away is no news."""
+            """A client that goes away is not news."""
 
     with Server(("127.0.0.1", 0), Own) as server:
         fake.host = f"127.0.0.1:{server.server_address[1]}"

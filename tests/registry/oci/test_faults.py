@@ -1,6 +1,6 @@
 """A registry that lies or fails: nothing wrong is taken, and what can be had is had.
 
-What oras 0.2.43 for Python accepts, or doesn't get over (docs/decisions.md, 83), and the test of it here:
+What oras 0.2.43 for Python accepts, or doesn't get over (docs/decisions.md, 24), and the test of it here:
 
     a wrong, short or long blob         test_a_blob_that_is_not_what_it_should_be, ..._a_manifest_of_a_bundle_...
     a manifest other than the digest    test_another_manifest_than_was_asked_for, test_a_tag_whose_digest_header_lies
@@ -197,7 +197,7 @@ def test_what_is_no_bundle(fake: FakeRegistry, remote: Repository, store: Store)
     for data in (b"{}", b"[]", b"no JSON", b"[" * 100_000, json.dumps({"artifactType": 7}).encode(),
                  json.dumps({"schemaVersion": 2, "layers": []}).encode()):  # fmt: skip
         fake.manifests["image"] = "application/vnd.oci.image.manifest.v1+json", data
-        with pytest.raises(UsageError, match="is no bundle"):
+        with pytest.raises(UsageError, match="is not a bundle"):
             pull(remote, store, "image")
     fake.manifests["huge"] = fake.manifests["image"][0], b" " * (5 << 20)
     with pytest.raises(CheckFailed, match="longer than"):
@@ -329,7 +329,7 @@ def test_a_registry_that_is_silent(
 def test_dropped_connections_during_a_push(
     fake: FakeRegistry, remote: Repository, content: Content, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each kind of request, once: the push goes on, or begins that blob anew."""
+    """Each kind of request, once: the push goes on, or begins that blob again."""
     monkeypatch.setattr(blobs, "CHUNK", 5000)
     for number, pattern in enumerate(("POST .*uploads", "PATCH .*uploads", "PUT .*uploads", "HEAD", "PUT .*manifests")):
         fake.blobs.clear()
@@ -355,7 +355,7 @@ def test_a_chunk_that_arrived_though_its_answer_did_not(
     fake.fault = times(1, "PATCH", taken)
     pushing.push(content, remote, tag="v1")
     assert fake.asked("POST .*uploads") == len(set(content.bundle.files()) | {content.digest}) + 1, (
-        "none was begun anew"
+        "none was begun again"
     )
 
 
@@ -495,7 +495,7 @@ def test_referrers(fake: FakeRegistry, remote: Repository, content: Content, *, 
 
 @pytest.mark.parametrize("interface", [True, False])
 def test_signatures_of_sigstore(fake: FakeRegistry, remote: Repository, content: Content, *, interface: bool) -> None:
-    """As cosign and GitHub store them: the artifact type is the sigstore bundle's own. Reports are no signatures."""
+    """As cosign and GitHub store them: the artifact type is the sigstore bundle's own. Reports are not signatures."""
     fake.referrers = interface
     kind = f"{artifacts.SIGSTORE}.v0.3+json"
     signature = json.dumps({"mediaType": kind}).encode()
@@ -600,7 +600,7 @@ def test_addresses_that_are_none(fake: FakeRegistry, remote: Repository, where: 
     with pytest.raises(CheckFailed, match="another registry"):
         list(remote.tags())
     fake.fault = status(401, **{"WWW-Authenticate": f'Bearer realm="{where}"'})
-    with pytest.raises(UsageError, match="no https address"):
+    with pytest.raises(UsageError, match="not an https address"):
         remote.manifest("v1")
 
 
@@ -645,7 +645,7 @@ def test_a_password_is_not_sent_unencrypted(realm: str, tmp_path: Path) -> None:
     response = requests.Response()
     response.headers["WWW-Authenticate"] = f'Bearer realm="{realm}"'
     authorizer = Authorizer(reference.parse("registry.example.com/x"), ask)
-    with pytest.raises(UsageError, match="no https address"):
+    with pytest.raises(UsageError, match="not an https address"):
         authorizer.answer(response, "pull", "")
 
 

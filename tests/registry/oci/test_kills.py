@@ -123,7 +123,7 @@ def test_pushes(registry: str, two: Two, tmp_path: Path, points: int) -> None:
             tags = [one for one in remote.tags() if not one.startswith("sha256-")]
             assert "scale-1.0" in tags
             assert all(whole(remote, one) for one in tags), (
-                "a tag, a person's or the digest's, comes after what it names"
+                "a tag, the user's or the digest's, comes after what it names"
             )
             push(content, place)
             assert whole(remote, "scale-2.0")

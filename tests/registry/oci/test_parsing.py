@@ -128,7 +128,7 @@ def test_helpers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert credentials.find("h.io") == Credentials("in", "file")
     for host, error, words in (
         ("d.io", UsageError, "no keyring"), ("e.io", UsageError, "no Username"), ("f.io", ToolMissing, "not installed"),
-        ("g.io", UsageError, "no program's name"),
+        ("g.io", UsageError, "not a program's name"),
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             credentials.find(host)
@@ -145,6 +145,6 @@ def test_a_configuration_that_is_none(tmp_path: Path, text: str) -> None:
 
 def test_an_entry_that_is_no_base64(tmp_path: Path) -> None:
     config(tmp_path, auths={"ghcr.io": {"auth": "%%%"}, "a.io": 7})
-    with pytest.raises(UsageError, match="no base64"):
+    with pytest.raises(UsageError, match="not base64"):
         credentials.find("ghcr.io")
     assert credentials.find("a.io") is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pluginkit.dtypes import DType
+from pluginkit.formats import Format
 from pluginkit.host import formats
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
 from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace
@@ -39,21 +41,30 @@ def build(
     how = given.outputs(nb_outputs)
     outputs = [_outputs(profile, shapes, out_types, how) for profile in profiles]
     configured, workspaces = [], []
-    # A plugin that has been terminated may be good for nothing more: for each profile there is one.
-    each = [*(plugin.clone() for _ in profiles[1:]), plugin]
-    for one, profile, outs in zip(each, profiles, outputs, strict=True):
-        formats.walk(one, [s.desc() for s in (*profile, *outs)], len(profile))
-        formats.check_declared(one, [s.desc() for s in (*profile, *outs)], len(profile), given)
+    for index, (profile, outs) in enumerate(zip(profiles, outputs, strict=True)):
+        asked = plugin.clone()
+        descs = [s.desc() for s in (*profile, *outs)]
+        formats.walk(asked, descs, len(profile))
+        formats.check_declared(asked, descs, len(profile), given)
+        if given.chooses and not index:
+            formats.ask_all(asked, descs, len(profile))
+        one = asked.clone()
         described = [s.dynamic() for s in profile], [s.dynamic() for s in outs]
+        for candidate in _other_candidates(asked, descs, len(profile), given):
+            one.configure_plugin(
+                *(_of_types(tensors, codes) for tensors, codes in zip(described, candidate, strict=True))
+            )
         one.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
-        one.initialize()
         workspaces.append(_workspace(one, profile, outs))
+        one.initialize()
         check_outputs(one, nb_outputs)
-        if one is plugin:
-            serialized = plugin.serialize()
+        serialized = one.serialize()
+        # A plugin that has been terminated may be good for nothing more: for each profile there is one.
         one.terminate()
         one.destroy()
+        asked.destroy()
+    plugin.destroy()
     return BuiltPlugin(
         plugin.BASE,
         layer,
@@ -67,6 +78,27 @@ def build(
         tuple(configured),
         max(workspaces),
     )
+
+
+Types = Sequence[int]
+"""Codes of the tensors' types."""
+
+
+def _other_candidates(
+    plugin: DynamicPlugin, descs: Sequence[Desc], nb_inputs: int, given: LayerConfig
+) -> Iterator[tuple[Types, Types]]:
+    """The types of inputs and of outputs that the builder may try besides the network's: those declared and taken."""
+    if not given.chooses or any(desc.format != Format.LINEAR.code for desc in descs):
+        return
+    for row in given.declared_types:
+        codes = [kind.code for kind in row]
+        asked = [replace(desc, type=code, scale=0.0) for desc, code in zip(descs, codes, strict=True)]
+        if codes != [desc.type for desc in descs] and formats.takes(plugin, asked, nb_inputs):
+            yield codes[:nb_inputs], codes[nb_inputs:]
+
+
+def _of_types(descs: Sequence[DynamicDesc], codes: Types) -> list[DynamicDesc]:
+    return [replace(d, desc=replace(d.desc, type=code)) for d, code in zip(descs, codes, strict=True)]
 
 
 def _outputs(
@@ -120,8 +152,10 @@ def _workspace(plugin: DynamicPlugin, inputs: Profile, outputs: Profile) -> int:
 class DynamicLayer(V2Layer[DynamicPlugin]):
     """The layer in an execution context."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> None:
-        super().__init__(creator, built, DynamicPlugin, handles)
+    def __init__(
+        self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE, *, initialize_clones: bool = False
+    ) -> None:
+        super().__init__(creator, built, DynamicPlugin, handles, initialize_clones=initialize_clones)
 
     def reshape(self, inputs: Sequence[Desc], outputs: Sequence[Desc], bounds: Bounds | None = None) -> None:
         """Passes the plugin the shapes of the runs that follow, within the profile's bounds."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pluginkit import _native
 from pluginkit.bases import BASES
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
@@ -23,11 +23,11 @@ class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
     def output_dimensions(self, index: int, inputs: Sequence[tuple[int, ...]]) -> ShapeProgram:
         """The shape of output `index` as expressions of the -1 dimensions of `inputs` (rules T9, T11, T12)."""
         method = self.name_of("getOutputDimensions")
-        nb_dims, roots, nodes, faults, doubts = self.native.output_dimensions(index, inputs)
+        nb_dims, roots, nodes, faults, warnings = self.native.output_dimensions(index, inputs)
         if faults:
             raise Finding(method, f"output {index}: {faults[0]}", rule="T12")
-        for one in doubts:
-            doubt("T11", method, f"output {index}: {one}")
+        for one in warnings:
+            warn("T11", method, f"output {index}: {one}")
         if not 0 <= nb_dims <= 8:
             raise Finding(method, f"output {index} has nbDims {nb_dims}, expected 0 to 8", rule="T9")
         wrong = [(i, root) for i, root in enumerate(roots) if isinstance(root, str)]
@@ -38,6 +38,7 @@ class DynamicPlugin(V2Plugin[_native.DynamicPlugin]):
 
     def configure_plugin(self, inputs: Sequence[DynamicDesc], outputs: Sequence[DynamicDesc]) -> None:
         """Passes it types, formats and shapes."""
+        self.made_over = None
         self.native.configure_plugin([d.native() for d in inputs], [d.native() for d in outputs])
 
     def workspace_size(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> int:

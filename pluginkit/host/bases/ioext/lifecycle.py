@@ -32,7 +32,7 @@ def build(
     """Builds the layer of a plugin, which is destroyed by that.
 
     Raises:
-        CheckFailed: a dimension is open.
+        CheckFailed: a dimension is dynamic.
         Finding: the plugin answers wrongly.
         HostBug: an implicit batch, and inputs that have none in common.
     """
@@ -44,6 +44,8 @@ def build(
     def configure(ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
         formats.walk(plugin, [*ins, *outs], len(ins))
         formats.check_declared(plugin, [*ins, *outs], len(ins), given)
+        if given.chooses:
+            formats.ask_all(plugin, [*ins, *outs], len(ins))
         plugin.configure_plugin(ins, outs)
 
     return static_lifecycle.build(
@@ -51,6 +53,8 @@ def build(
     )
 
 
-def restore(creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> static_lifecycle.StaticLayer[IOExtPlugin]:
+def restore(
+    creator: Creator, built: BuiltPlugin, handles: Handles = NONE, *, initialize_clones: bool = False
+) -> static_lifecycle.StaticLayer[IOExtPlugin]:
     """The layer in an execution context."""
-    return static_lifecycle.StaticLayer(creator, built, IOExtPlugin, handles)
+    return static_lifecycle.StaticLayer(creator, built, IOExtPlugin, handles, initialize_clones=initialize_clones)

@@ -19,6 +19,7 @@ class IOExtPlugin(StaticPlugin[_native.IOExtPlugin]):
 
     def configure_plugin(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
         """Passes it types, formats, shapes and INT8 scales."""
+        self.made_over = None
         self.native.configure_plugin([d.native() for d in inputs], [d.native() for d in outputs])
 
 

@@ -11,6 +11,8 @@ from pluginkit.host.spec import BuiltPlugin
 build = batched_lifecycle.build
 
 
-def restore(creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> static_lifecycle.StaticLayer[ExtPlugin]:
+def restore(
+    creator: Creator, built: BuiltPlugin, handles: Handles = NONE, *, initialize_clones: bool = False
+) -> static_lifecycle.StaticLayer[ExtPlugin]:
     """The layer in an execution context."""
-    return static_lifecycle.StaticLayer(creator, built, ExtPlugin, handles)
+    return static_lifecycle.StaticLayer(creator, built, ExtPlugin, handles, initialize_clones=initialize_clones)

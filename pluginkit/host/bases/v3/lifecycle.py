@@ -33,7 +33,7 @@ from dataclasses import replace
 
 from typing_extensions import Self
 
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.dtypes import DType
 from pluginkit.host import formats
 from pluginkit.host.bases.changed_fields import Fields
@@ -76,7 +76,7 @@ def build(
     given.check_types(build_name("getOutputDataTypes"), types, out_types)
     shapes = plugin.output_shapes(dims, [len(value) for value in values], nb_outputs)
     if plugin.output_shapes(dims, [len(value) for value in values], nb_outputs) != shapes:
-        doubt("T18", build_name("getOutputShapes"), "answered other expressions when asked again")
+        warn("T18", build_name("getOutputShapes"), "answered other expressions when asked again")
     _check_sizes(shapes, out_types)
     aliases = plugin.aliases(len(types), nb_outputs)
     plugin.format_combination_limit()
@@ -91,6 +91,8 @@ def build(
         walked, descs = WalkedV3(plugin, described[0] + described[1]), [s.desc() for s in (*profile, *outs)]
         formats.walk(walked, descs, len(profile))
         formats.check_declared(walked, descs, len(profile), given)
+        if given.chooses and whole is profiles[0]:
+            formats.ask_all(walked, descs, len(profile))
         plugin.configure_plugin(*described)
         configured.append({"inputs": [as_dict(d) for d in described[0]], "outputs": [as_dict(d) for d in described[1]]})
         tactics.append(plugin.tactics())
@@ -222,8 +224,10 @@ def _workspace(plugin: PluginV3, inputs: Sequence[DynamicDesc], outputs: Sequenc
 class V3Layer:
     """The layer in an execution context: made of the fields alone."""
 
-    def __init__(self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE) -> None:
-        del handles  # an IPluginV3 is given none
+    def __init__(
+        self, creator: Creator, built: BuiltPlugin, handles: Handles = NONE, *, initialize_clones: bool = False
+    ) -> None:
+        del handles, initialize_clones  # an IPluginV3 is given none, and has no initialize
         if built.v3 is None:
             raise HostBug("a layer that was not built as IPluginV3")
         self._built = built
@@ -232,7 +236,7 @@ class V3Layer:
         _check_identity(self._engine.identity(), built.name, built.version, built.namespace)
         again = self._engine.fields_to_serialize()
         if again != built.v3.kept:
-            doubt(
+            warn(
                 "S4",
                 "IPluginCreatorV3One::createPlugin",
                 f"the plugin made of the serialized fields gives others: {difference(built.v3.kept, again)}",

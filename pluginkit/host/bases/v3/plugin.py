@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pluginkit import _native, bases, field_types
-from pluginkit.demands import doubt
+from pluginkit.demands import warn
 from pluginkit.dtypes import DType
 from pluginkit.host.bases.v2_plugin import count_outputs, must
 from pluginkit.host.descriptors import Desc, DynamicDesc
@@ -35,7 +35,7 @@ MAX_TACTICS = 10_000
 
 
 def build_name(method: str) -> str:
-    """The C++ name of a method of the build capability, as breadcrumbs have it."""
+    """The C++ name of a method of the build capability, as call files have it."""
     return f"IPluginV3OneBuild::{method}"
 
 
@@ -129,7 +129,7 @@ class PluginV3:
         _expect_zero(method, code, rule="V8")
         if first != second:
             before, after = (", ".join(map(type_name, answer)) for answer in (first, second))
-            doubt("T18", method, f"answered {before}, and {after} when asked again")
+            warn("T18", method, f"answered {before}, and {after} when asked again")
         found = []
         for i, number in enumerate(first):
             if number == -1:
@@ -143,11 +143,11 @@ class PluginV3:
         """The outputs' shapes as expressions of the -1 dimensions of `inputs`, of the elements of the shape inputs
         (of which `shape_inputs` has the numbers), and of size tensors (T8, T9, T11, T12, T14)."""
         method = build_name("getOutputShapes")
-        code, shapes, nodes, sizes, faults, doubts = self.native.output_shapes(inputs, shape_inputs, nb_outputs)
+        code, shapes, nodes, sizes, faults, warnings = self.native.output_shapes(inputs, shape_inputs, nb_outputs)
         if faults:
             raise Finding(method, faults[0], rule="T12")
-        for one in doubts:
-            doubt("T11", method, one)
+        for one in warnings:
+            warn("T11", method, one)
         _expect_zero(method, code, rule="V8")
         declared = tuple(Size(*size) for size in sizes)
         programs = []
@@ -205,7 +205,7 @@ class PluginV3:
                 hint="TensorRT-RTX's builder asks for valid tactics with a count of 0 too: write nbTactics of them.",
             )
         if first != second:
-            doubt("V7", method, f"answered {first}, and {second} when asked again")
+            warn("V7", method, f"answered {first}, and {second} when asked again")
         if not first:
             return (0,)
         if UNWRITTEN_TACTIC in first:
@@ -216,14 +216,14 @@ class PluginV3:
         if len(set(first)) < len(first):
             raise Finding(method, f"answered {first}: there is one twice", rule="V1")
         if min(first) < 0:
-            doubt("V7", method, f"answered {first}: a tactic that is negative")
+            warn("V7", method, f"answered {first}: a tactic that is negative")
         return tuple(first)
 
     def format_combination_limit(self) -> int:
         """How many combinations TensorRT may try, at least one (V5)."""
         limit = self.native.format_combination_limit()
         if limit < 1:
-            doubt("V5", build_name("getFormatCombinationLimit"), f"answered {limit}, so that nothing would be tried")
+            warn("V5", build_name("getFormatCombinationLimit"), f"answered {limit}, so that nothing would be tried")
         return limit
 
     def stable_texts(self) -> tuple[str | None, str | None]:
@@ -270,10 +270,10 @@ class PluginV3:
             raise Finding(runtime_name("setTactic"), message, rule="V2")
 
     def on_shape_change(self, inputs: Sequence[Desc], outputs: Sequence[Desc]) -> None:
-        """Passes it the shapes of the enqueues to come; another answer than 0 is a doubt (V6)."""
+        """Passes it the shapes of the enqueues to come; another answer than 0 is a warning (V6)."""
         code = self.native.on_shape_change([d.native() for d in inputs], [d.native() for d in outputs])
         if code != 0:
-            doubt("V6", runtime_name("onShapeChange"), f"answered {code}, which no header gives a meaning")
+            warn("V6", runtime_name("onShapeChange"), f"answered {code}, which no header gives a meaning")
 
     def enqueue(
         self,
@@ -302,7 +302,7 @@ class PluginV3:
         """What an engine keeps of it; nothing where it answers null (S8); the same when asked again (S11)."""
         first, second = self._fields_to_serialize(), self._fields_to_serialize()
         if first != second:
-            doubt(
+            warn(
                 "S11",
                 runtime_name("getFieldsToSerialize"),
                 f"{difference(first, second)} when asked again: do fields and data live as long as the plugin?",
@@ -313,7 +313,7 @@ class PluginV3:
         method = runtime_name("getFieldsToSerialize")
         answer = self.native.fields_to_serialize()
         if answer is None:
-            doubt("S8", method, "answered null, which some take for an empty PluginFieldCollection: answer that")
+            warn("S8", method, "answered null, which some take for an empty PluginFieldCollection: answer that")
             return ()
         count, fields = answer
         if count < 0 or (count > 0 and fields is None):
@@ -385,15 +385,15 @@ def _expect_zero(method: str, code: int, *, rule: str) -> None:
 
 
 def check_fields(method: str, fields: Sequence[tuple[str | None, int]]) -> None:
-    """Doubts names that are null, empty or there twice, and types that no header has (F2); of (name, type)."""
+    """Warnings names that are null, empty or there twice, and types that no header has (F2); of (name, type)."""
     names = [name for name, _ in fields]
     for i, (name, kind) in enumerate(fields):
         if not name:
-            doubt("F2", method, f"field {i} has {'a null' if name is None else 'an empty'} name")
+            warn("F2", method, f"field {i} has {'a null' if name is None else 'an empty'} name")
         elif names.index(name) < i:
-            doubt("F2", method, f"there are two fields named {name!r}")
+            warn("F2", method, f"there are two fields named {name!r}")
         if not 0 <= kind < len(field_types.NAMES):
-            doubt("F2", method, f"field {name!r} has the type {kind}, which is no PluginFieldType")
+            warn("F2", method, f"field {name!r} has the type {kind}, which is not a PluginFieldType")
 
 
 def difference(first: Sequence[KeptField], second: Sequence[KeptField]) -> str:

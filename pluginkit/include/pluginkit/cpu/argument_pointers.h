@@ -2,12 +2,13 @@
 //! has some as members. No value is taken for a pointer because it looks like one.
 //!
 //! The members of a struct are found as by aggregate initialization: each is asked for with its type, in their order,
-//! from which its offset follows. A class that is no aggregate shows nothing, and neither does a union.
+//! from which its offset follows. A class that is not an aggregate shows nothing, and neither does a union.
 #pragma once
 
 #include <pluginkit/cpu/engine.h>
 
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -18,9 +19,14 @@ inline namespace v2
 {
 
 //! Reports a pointer to pageable host memory, where it is known which memory is the device's. `index` counts the
-//! arguments from 1; `offset` is the pointer's in the argument.
-PLUGINKIT_CPU_HIDDEN void checkPointer(char const* kernel, unsigned int index, size_t offset,
-                                       void const* pointer) noexcept;
+//! arguments from 1.
+PLUGINKIT_CPU_HIDDEN void checkPointer(char const* kernel, unsigned int index, void const* pointer) noexcept;
+
+//! What a kernel gets for a struct's pointer. A struct may be the host's as well, and what the kernel doesn't read of
+//! it is no mistake: a pointer to pageable host memory becomes one to memory that is closed, where each access is
+//! reported. `offset` is the pointer's in the argument.
+PLUGINKIT_CPU_HIDDEN void const* closePointer(char const* kernel, unsigned int index, size_t offset,
+                                              void const* pointer) noexcept;
 
 template <typename T, typename = void>
 struct IsComplete : std::false_type
@@ -147,22 +153,44 @@ void Pointers::add() noexcept
 // Inline, so that findings name the line of the launch.
 
 template <typename T>
-PLUGINKIT_CPU_INLINE void checkArgument(char const* kernel, unsigned int index, T const& argument) noexcept
+PLUGINKIT_CPU_INLINE void checkArgument([[maybe_unused]] char const* kernel, [[maybe_unused]] unsigned int index,
+                                        [[maybe_unused]] T const& argument) noexcept
 {
     if constexpr (kFOLLOWED<T>)
     {
-        checkPointer(kernel, index, 0, const_cast<void const*>(static_cast<void const volatile*>(argument)));
+        checkPointer(kernel, index, const_cast<void const*>(static_cast<void const volatile*>(argument)));
     }
-    else if constexpr (kHAS_MEMBERS<T>)
+}
+
+template <typename T>
+void closeMembers([[maybe_unused]] char const* kernel, [[maybe_unused]] unsigned int index,
+                  [[maybe_unused]] T& argument) noexcept
+{
+    if constexpr (kHAS_MEMBERS<T>)
     {
         Pointers const pointers = pointersOf<T>();
         for (size_t i = 0; i < pointers.count; ++i)
         {
+            char* const at = reinterpret_cast<char*>(&argument) + pointers.offsets[i];
             void const* pointer = nullptr;
-            std::memcpy(&pointer, reinterpret_cast<char const*>(&argument) + pointers.offsets[i], sizeof(pointer));
-            checkPointer(kernel, index, pointers.offsets[i], pointer);
+            std::memcpy(&pointer, at, sizeof(pointer));
+            pointer = closePointer(kernel, index, pointers.offsets[i], pointer);
+            std::memcpy(at, &pointer, sizeof(pointer));
         }
     }
+}
+
+//! As `closePointer`, for all members of a launch's arguments.
+template <typename... Arguments>
+void closeArguments([[maybe_unused]] char const* kernel, std::tuple<Arguments...>& arguments) noexcept
+{
+    std::apply(
+        [kernel](Arguments&... each)
+        {
+            [[maybe_unused]] unsigned int index = 0;
+            (closeMembers(kernel, ++index, each), ...);
+        },
+        arguments);
 }
 
 template <typename... Arguments>

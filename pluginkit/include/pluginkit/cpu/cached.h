@@ -21,7 +21,7 @@
         *address = value;                                                                                              \
     }
 
-// Overloads, not templates: callers convert to these types, as with nvcc. __ldcv reads anew each time.
+// Overloads, not templates: callers convert to these types, as with nvcc. __ldcv reads again each time.
 #define PLUGINKIT_CPU_CACHED(T)                                                                                        \
     PLUGINKIT_CPU_LOAD(__ldg, T)                                                                                       \
     PLUGINKIT_CPU_LOAD(__ldca, T)                                                                                      \

@@ -132,8 +132,10 @@ class PLUGINKIT_CPU_HIDDEN Call final : public Work
 {
 public:
     template <typename... Given>
-    explicit Call(Body const& body, Given&&... given) : mBody(body), mArguments(std::forward<Given>(given)...)
+    explicit Call(char const* name, Body const& body, Given&&... given)
+        : mBody(body), mArguments(std::forward<Given>(given)...)
     {
+        closeArguments(name, mArguments);
     }
 
     void run(Threads& threads) const override
@@ -174,7 +176,7 @@ public:
         checkArguments(mName, arguments...);
         using Made = Call<Body, std::decay_t<Arguments>...>;
         return launch(mName, mConfiguration,
-                      std::make_shared<Made const>(mBody, std::forward<Arguments>(arguments)...));
+                      std::make_shared<Made const>(mName, mBody, std::forward<Arguments>(arguments)...));
     }
 
     //! As `run`, for `<<<>>>`, whose error is asked for by cudaGetLastError().

@@ -35,7 +35,7 @@ void remember(void (*kernel)(Parameters...))
     }
 }
 
-//! Functions that return something are no kernels.
+//! Functions that return something are not kernels.
 inline void remember(...) {}
 
 template <typename To, typename T>

@@ -203,7 +203,7 @@ inline uint64_t vote_uni(uint64_t predicate, uint64_t mask, PLUGINKIT_CPU_PLACE)
     return lanes.predicates == 0 || lanes.predicates == lanes.arrived ? 1 : 0;
 }
 
-//! What a lane got, and whether its source lay inside of its segment, or its group was as asked.
+//! What a lane got, and whether its source lay inside its segment, or its group was as asked.
 struct Got
 {
     uint64_t value;

@@ -271,7 +271,7 @@ cudaError_t launchElementwise(Stream const& stream, int64_t count, Function cons
     static_assert(sizeof...(In) > 0, "what would it be a function of?");
     if (count <= 0)
     {
-        return count == 0 ? cudaSuccess : cudaErrorInvalidValue; // a launch of no blocks would be an error
+        return count == 0 ? cudaSuccess : cudaErrorInvalidValue; // a launch of no blocks is an error
     }
     return launchWith(stream, [&](cudaStream_t on, auto values)
                       { return detail::elementwise<decltype(values)>(on, count, function, outs, in...); });

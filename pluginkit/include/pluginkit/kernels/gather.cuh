@@ -25,9 +25,9 @@ constexpr int64_t kMostDivided = 0x7FFFFFFF; //!< by a `Divisor`
 
 constexpr int32_t kGatherUnits = 2; //!< of a thread
 
-//! A number below 0 counts from the table's end; one that is no row's gives zeros. Of each row the units of `columns`
-//! are taken, of a table whose rows are `inRow` units apart. All of a thread's numbers are under way at once, then all
-//! of its units.
+//! A number below 0 counts from the table's end; one that is not a row's gives zeros. Of each row the units of
+//! `columns` are taken, of a table whose rows are `inRow` units apart. All of a thread's numbers are under way at once,
+//! then all of its units.
 template <uint32_t Threads, int32_t Units, typename Unit, typename Index, typename Change>
 __global__ void __launch_bounds__(Threads)
     gatherRowsKernel(bool early, uint32_t units, Divisor columns, int64_t inRow, int64_t tableRows, Change change,
@@ -128,7 +128,7 @@ cudaError_t gatherBytes(Stream const& stream, int64_t count, int64_t rowBytes, i
 //! nothing.
 //!
 //! Row i of y, of `count` rows of `rowBytes` bytes, becomes row indices[i] of the table; -1 is its last row. An index
-//! that is none of the table's rows gives zeros. Index is int32_t or int64_t.
+//! that is not one of the table's rows gives zeros. Index is int32_t or int64_t.
 template <typename Stream, typename Index>
 cudaError_t launchGatherRows(Stream const& stream, int64_t count, int64_t rowBytes, int64_t tableRows,
                              Index const* indices, void const* table, void* y) noexcept
@@ -139,7 +139,7 @@ cudaError_t launchGatherRows(Stream const& stream, int64_t count, int64_t rowByt
     }
     if (count == 0 || rowBytes == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     return detail::gatherBytes(stream, count, rowBytes, tableRows, indices, table, y);
 }

@@ -376,7 +376,7 @@ cudaError_t launchRows(Stream const& stream, int64_t rows, int64_t columns, Func
     }
     if (rows == 0 || columns == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     return launchWith(stream, [&](cudaStream_t on, auto values)
                       { return detail::launchRowsBy<decltype(values)>(on, rows, columns, function, outs, in...); });

@@ -231,7 +231,7 @@ __device__ float toNumber(T const& element, float scale)
     return Conversion<T>::load(element, scale);
 }
 
-//! The element that stands for a number, or for the nearest one that the type has.
+//! The element nearest to a real value.
 template <typename T>
 __device__ void toElement(T& element, float number, float inverse)
 {

@@ -67,7 +67,8 @@ struct Order
 
 //! Words of elements, compared by the GPU's instructions for several in a word. `larger` keeps the larger ones of two
 //! words (a NaN loses), `mark` sets in `marks` bit 32 / kIn * e + Bit for each element e that is not below the bound,
-//! or, if Nan, that is no number: a NaN isn't below anything. `bound` is an element's bits, in each place of the word.
+//! or, if Nan, that is not a number: a NaN isn't below anything. `bound` is an element's bits, in each place of the
+//! word.
 template <typename T>
 struct PackedOrder
 {

@@ -1,5 +1,5 @@
-//! Tensors with a rim: a constant, the edge's elements, or the tensor reflected at its edge. Elements are moved as they
-//! are; quantized ones are converted, where the tensors' scales differ.
+//! Tensors with a rim: a constant, the edge's elements, or the tensor reflected at its edge. Elements are moved
+//! unchanged; quantized ones are converted, where the tensors' scales differ.
 //!
 //!     kernels::Padding const padding{kernels::PadMode::kReflect, 0.0F};
 //!     kernels::launchPad(stream, rank, xDims, before, yDims, padding, kernels::output<__half>(y),
@@ -131,7 +131,7 @@ cudaError_t launchPad(Stream const& stream, int32_t rank, int64_t const* xDims, 
     }
     if (count == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     for (int32_t d = 0; d < rank; ++d)
     {

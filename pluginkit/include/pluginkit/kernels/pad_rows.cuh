@@ -128,7 +128,7 @@ __device__ PadWord<T> repeated(T element)
     return word;
 }
 
-//! A word of a tile that has elements of the rim, or of two rows, or a part of a row that is no word of it.
+//! A word of a tile that has elements of the rim, or of two rows, or a part of a row that is not a word of it.
 template <PadMode Mode, typename T>
 struct PadEdge
 {

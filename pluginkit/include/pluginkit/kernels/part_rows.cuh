@@ -1,7 +1,7 @@
 //! Functions of long rows of one-byte elements: a cluster of blocks has many rows, one after another, and each block
 //! the same part of each, with that part of weights in its shared memory; for normalize.cuh. The parts of the next row
 //! are loaded while this one is computed, and weights are read from the L2 cache once, not for each row. Where there
-//! are no clusters, a block has whole rows.
+//! are not clusters, a block has whole rows.
 #pragma once
 
 #include <pluginkit/kernels/row_kernels.cuh>

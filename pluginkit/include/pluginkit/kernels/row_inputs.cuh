@@ -437,7 +437,7 @@ struct Mapped
     }
 };
 
-//! What a mapped row's numbers are made of, where they don't fit into registers: of the inputs, each time anew.
+//! What a mapped row's numbers are made of, where they don't fit into registers: of the inputs, each time again.
 template <typename Source, typename Function>
 struct MappedLoad
 {

@@ -281,7 +281,7 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
     }
     if (rows == 0 || columns == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     return launchWith(
         stream, [&](cudaStream_t on, auto values)

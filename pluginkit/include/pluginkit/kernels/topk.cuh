@@ -237,7 +237,7 @@ cudaError_t launchTopK(Stream const& stream, int64_t rows, int64_t columns, int6
     }
     if (rows == 0 || columns == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     auto const wanted = static_cast<int32_t>(k < columns ? k : columns);
     return launchWith(stream,

@@ -245,7 +245,7 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
     }
     if (count == 0 || rows == 0 || columns == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     constexpr int64_t kSmall = int64_t{1} << 17U; // bytes
     if (count <= kSmall && rows <= kSmall && columns <= kSmall &&

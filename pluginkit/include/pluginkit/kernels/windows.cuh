@@ -411,7 +411,7 @@ cudaError_t launchWindows(Stream const& stream, Images const& images, Window con
     }
     if (count == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)

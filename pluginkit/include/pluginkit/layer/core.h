@@ -9,6 +9,7 @@
 #include <pluginkit/layer/state.h>
 #include <pluginkit/layer/tensor.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace pluginkit
@@ -63,7 +64,7 @@ public:
         return good;
     }
 
-    //! The bytes of scratch memory that a run needs; below 0 where that is no number.
+    //! The bytes of scratch memory that a run needs; below 0 where that is not a number.
     virtual int64_t workspaceBytes(Shape const* inputs) const
     {
         return Signature::workspace(Sizes<kOutputs>{inputs}, mFields).value();
@@ -120,7 +121,7 @@ protected:
         {
             return false;
         }
-        auto const fits = [pos, &descAt](auto const& row)
+        for (auto const& row : Signature::kFormats)
         {
             bool same = true;
             for (int32_t i = 0; i <= pos && same; ++i)
@@ -129,9 +130,12 @@ protected:
                 same = static_cast<int32_t>(desc.type) == Signature::kTypes[row[0]][i] &&
                        static_cast<int32_t>(desc.format) == row[1 + i];
             }
-            return same;
-        };
-        return std::any_of(std::begin(Signature::kFormats), std::end(Signature::kFormats), fits);
+            if (same)
+            {
+                return true;
+            }
+        }
+        return false;
     }
 
     //! Whether each input has as many dimensions as pluginkit.toml says.
@@ -155,8 +159,8 @@ protected:
         return good;
     }
 
-    //! What getWorkspaceSize() answers: where the bytes are no number, more than any device has, so that no engine is
-    //! built.
+    //! What getWorkspaceSize() answers: where the bytes are not a number, more than any device has, so that no engine
+    //! is built.
     size_t workspaceFor(std::array<Shape, kInputs> const& inputs) const noexcept
     {
         int64_t bytes = -1;
@@ -213,7 +217,10 @@ private:
     {
         std::array<Shape, kInputs> in{};
         std::array<Shape, kOutputs> out{};
-        std::transform(seen.begin(), seen.begin() + kInputs, in.begin(), [](auto const& one) { return one.shape; });
+        for (size_t i = 0; i < in.size(); ++i)
+        {
+            in[i] = seen[i].shape;
+        }
         std::array<int64_t, kOutputs> uppers{};
         if constexpr (Signature::kSized)
         {
@@ -228,14 +235,16 @@ private:
                 }
             }
         }
-        std::transform(seen.begin() + kInputs, seen.end(), out.begin(), [](auto const& one) { return one.shape; });
-        auto const isShape = [](Shape const& shape)
+        bool known = true;
+        for (size_t i = 0; i < seen.size(); ++i)
         {
-            return shape.rank >= 0 &&
-                   std::all_of(shape.dims, shape.dims + shape.rank, [](int64_t d) { return d >= 0; });
-        };
-        if (!std::all_of(in.begin(), in.end(), isShape) || !std::all_of(out.begin(), out.end(), isShape) ||
-            !fits(in.data(), out.data()))
+            known = known && detail::isKnown(seen[i].shape);
+            if (i >= in.size())
+            {
+                out[i - in.size()] = seen[i].shape;
+            }
+        }
+        if (!known || !fits(in.data(), out.data()))
         {
             return false;
         }

@@ -58,8 +58,10 @@ public:
         {
             return 0;
         }
-        std::transform(inputs, inputs + Core::kInputs, shapes.begin(),
-                       [](auto const& desc) { return shapeOf(desc.dims); });
+        for (size_t i = 0; i < shapes.size(); ++i)
+        {
+            shapes[i] = shapeOf(inputs[i].dims);
+        }
         return this->workspaceFor(shapes);
     }
 

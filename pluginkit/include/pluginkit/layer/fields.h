@@ -69,10 +69,26 @@ constexpr Field<Fields, T> field(char const* name, MemberOf<Fields, T> member, i
     return {name, member, type, length, least, most, required, what};
 }
 
+//! A text of any bytes as a log can have it: Python's loggers take UTF-8 alone, and a damaged engine has anything.
+inline std::string printable(std::string const& text)
+{
+    std::string shown;
+    for (char const one : text)
+    {
+        char escaped[8]{one};
+        if (one < ' ' || one > '~')
+        {
+            static_cast<void>(std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(one)));
+        }
+        shown += escaped;
+    }
+    return shown;
+}
+
 //! What is wrong with a field's value, or with an element of it, for a log.
 inline std::string wrongValue(char const* name, std::string const& value, char const* allowed)
 {
-    return std::string{name} + " is \"" + value + "\", must be " + allowed;
+    return std::string{name} + " is \"" + printable(value) + "\", must be " + allowed;
 }
 
 inline std::string wrongValue(char const* name, double value, char const* allowed)

@@ -80,8 +80,10 @@ public:
     {
         std::array<Shape, Core::kInputs> shapes{};
         auto const seen = withBatch(maxBatchSize);
-        std::transform(seen.begin(), seen.begin() + Core::kInputs, shapes.begin(),
-                       [](auto const& one) { return one.shape; });
+        for (size_t i = 0; i < shapes.size(); ++i)
+        {
+            shapes[i] = seen[i].shape;
+        }
         return this->workspaceFor(shapes);
     }
 

@@ -50,6 +50,17 @@ inline bool isSame(Shape const& one, Shape const& other) noexcept
 namespace detail
 {
 
+//! Whether a run can have the shape: each dimension is a number.
+inline bool isKnown(Shape const& shape) noexcept
+{
+    bool known = shape.rank >= 0;
+    for (int32_t i = 0; known && i < shape.rank; ++i)
+    {
+        known = shape.dims[i] >= 0;
+    }
+    return known;
+}
+
 //! How a format lies: the channel's dimension counted from the end (0: linear), its vectors' lanes, and whether one
 //! vector has all channels, rounded up.
 struct FormatFacts

@@ -8,12 +8,10 @@
 #include <pluginkit/log.h>
 #include <pluginkit/serialize.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <exception>
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 namespace pluginkit
@@ -115,13 +113,6 @@ protected:
         logError(std::string{Signature::kName} + ": " + what);
     }
 
-    //! Calls f on each field of the signature.
-    template <typename F>
-    static void each(F f)
-    {
-        std::apply([&f](auto const&... one) { (f(one), ...); }, Signature::fields());
-    }
-
     //! Takes an INT8 scale from a descriptor. One that the node's attributes give wins. In implicit quantization
     //! TensorRT knows the scales; in explicit quantization (Q/DQ) it doesn't: then attributes are the only place for
     //! them.
@@ -144,11 +135,14 @@ protected:
     bool upload() noexcept
     {
         bool good = true;
-        for (int32_t i = 0; i < kTensors; ++i)
+        if constexpr (channelTensors() > 0)
         {
-            if (Signature::kScaleAxes[i] >= 0)
+            for (int32_t i = 0; i < kTensors; ++i)
             {
-                good = good && mChannels[slotOf(i)].upload(Signature::channelScales(mFields, i));
+                if (Signature::kScaleAxes[i] >= 0)
+                {
+                    good = good && mChannels[slotOf(i)].upload(Signature::channelScales(mFields, i));
+                }
             }
         }
         return good;
@@ -196,7 +190,7 @@ protected:
     size_t keptBytes() const noexcept
     {
         size_t bytes = serializedSize<>() + (Signature::kQuantized ? sizeof mScales : 0) + stateBytes();
-        each(
+        Signature::each(
             [&](auto const& one)
             {
                 auto const& value = mFields.*(one.member);
@@ -214,7 +208,7 @@ protected:
 
     void put(Writer& writer) const noexcept
     {
-        each([&](auto const& one) { writer.put(mFields.*(one.member)); });
+        Signature::each([&](auto const& one) { writer.put(mFields.*(one.member)); });
         if constexpr (Signature::kQuantized)
         {
             writer.put(mScales);
@@ -229,7 +223,7 @@ protected:
     bool get(Reader& reader) noexcept
     {
         bool read = true;
-        each(
+        Signature::each(
             [&](auto const& one)
             {
                 auto& value = mFields.*(one.member);
@@ -260,12 +254,15 @@ protected:
         {
             if (!read)
             {
-                say(std::to_string(length) + " serialized bytes are no layer of this version, which has " +
+                say(std::to_string(length) + " serialized bytes are not a layer of this version, which has " +
                     std::to_string(keptBytes()));
                 return false;
             }
-            bool const scaled = std::all_of(mScales.begin(), mScales.end(),
-                                            [](float scale) { return std::isfinite(scale) && scale >= 0.0F; });
+            bool scaled = true;
+            for (float const scale : mScales)
+            {
+                scaled = scaled && std::isfinite(scale) && scale >= 0.0F;
+            }
             std::string const wrong = scaled ? problem() : "a scale is none";
             if (!wrong.empty())
             {
@@ -318,7 +315,7 @@ private:
     {
         FieldReader const reader{&given};
         std::string wrong;
-        each(
+        Signature::each(
             [&](auto const& one)
             {
                 if (wrong.empty() && !read(reader, one, one.required))

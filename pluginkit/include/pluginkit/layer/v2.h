@@ -34,7 +34,10 @@ class FieldNames
 public:
     FieldNames() noexcept
     {
-        std::apply([&](auto const&... one) { list(one...); }, Signature::fields());
+        [[maybe_unused]] auto next = mFields.begin();
+        Signature::each(
+            [&next](auto const& one)
+            { *next++ = {one.name, nullptr, static_cast<nvinfer1::PluginFieldType>(one.type), one.length}; });
         mCollection.nbFields = static_cast<int32_t>(mFields.size());
         mCollection.fields = mFields.data();
     }
@@ -47,14 +50,7 @@ public:
     }
 
 private:
-    template <typename... Fields>
-    void list(Fields const&... one) noexcept
-    {
-        [[maybe_unused]] auto next = mFields.begin();
-        ((*next++ = {one.name, nullptr, static_cast<nvinfer1::PluginFieldType>(one.type), one.length}), ...);
-    }
-
-    std::array<nvinfer1::PluginField, std::tuple_size_v<decltype(Signature::fields())>> mFields;
+    std::array<nvinfer1::PluginField, Signature::kFields> mFields;
     nvinfer1::PluginFieldCollection mCollection{};
 };
 

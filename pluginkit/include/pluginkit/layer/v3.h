@@ -75,7 +75,7 @@ public:
             return restoreV2(old->data, static_cast<size_t>(std::max(old->length, 0)));
         }
         bool read = given != nullptr;
-        Core::each([&](auto const& one) { read = read && this->read(reader, one, true); });
+        Signature::each([&](auto const& one) { read = read && this->read(reader, one, true); });
         if constexpr (Signature::kQuantized)
         {
             read = read && reader.required(detail::kScalesField, this->mScales);
@@ -218,8 +218,10 @@ public:
             return 0;
         }
         // TensorRT asks once for a profile: each of its runs gets what the largest needs.
-        std::transform(inputs, inputs + Core::kInputs, shapes.begin(),
-                       [](auto const& desc) { return shapeOf(desc.max); });
+        for (size_t i = 0; i < shapes.size(); ++i)
+        {
+            shapes[i] = shapeOf(inputs[i].max);
+        }
         return this->workspaceFor(shapes);
     }
 
@@ -252,7 +254,7 @@ public:
     nvinfer1::PluginFieldCollection const* getFieldsToSerialize() noexcept override
     {
         [[maybe_unused]] auto next = mKept.begin();
-        Core::each([&](auto const& one) { *next++ = kept(one); });
+        Signature::each([&](auto const& one) { *next++ = kept(one); });
         if constexpr (Signature::kQuantized)
         {
             *next++ = {detail::kScalesField, this->mScales.data(), nvinfer1::PluginFieldType::kFLOAT32, Core::kTensors};
@@ -321,8 +323,8 @@ private:
         }
     }
 
-    static constexpr size_t kKeptFields = std::tuple_size_v<decltype(Signature::fields())> +
-                                          (Signature::kQuantized ? 1 : 0) + (Core::stateBytes() > 0 ? 1 : 0);
+    static constexpr size_t kKeptFields =
+        Signature::kFields + (Signature::kQuantized ? 1 : 0) + (Core::stateBytes() > 0 ? 1 : 0);
 
     std::string mNamespace{Signature::kNamespace};
     //! What getFieldsToSerialize() answers lives here; its data are the layer's members.

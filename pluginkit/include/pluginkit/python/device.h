@@ -109,7 +109,7 @@ public:
         throw py::type_error(what + ", a " + typeText(object) + ", " +
                              (gpu ? "lies on a GPU, and this library is of target cpu: import the module in build/gpu "
                                     "(pluginkit build --target gpu)."
-                                  : "is no array: give NumPy's, or one that has __dlpack__."));
+                                  : "is not an array: give NumPy's, or one that has __dlpack__."));
     }
 
     Array view(Source const& source, Stream /*stream*/) const override
@@ -202,11 +202,11 @@ public:
             return found;
         }
         bool const host = device.has_value() || attribute(object, "__array_interface__");
-        throw py::type_error(what + ", a " + typeText(object) + ", " +
-                             (host
-                                  ? "lies on the host, and this library is of target gpu: give an array on the GPU "
-                                    "(PyCUDA's, CuPy's, torch's), or import the module in build/cpu."
-                                  : "is no array on a GPU: give one that has __cuda_array_interface__ or __dlpack__."));
+        throw py::type_error(
+            what + ", a " + typeText(object) + ", " +
+            (host ? "lies on the host, and this library is of target gpu: give an array on the GPU "
+                    "(PyCUDA's, CuPy's, torch's), or import the module in build/cpu."
+                  : "is not an array on a GPU: give one that has __cuda_array_interface__ or __dlpack__."));
     }
 
     Array view(Source const& source, Stream stream) const override
@@ -251,7 +251,7 @@ public:
         {
             Driver::Context owner{nullptr};
             Driver::Context current{nullptr};
-            driver.check(driver.cuStreamGetCtx(handle, &owner), "stream is no stream");
+            driver.check(driver.cuStreamGetCtx(handle, &owner), "stream is not a stream");
             driver.check(driver.cuCtxGetCurrent(&current), "cuCtxGetCurrent");
             if (owner != current)
             {
@@ -328,7 +328,7 @@ private:
         return said.is_none() ? std::nullopt : std::optional{known(said.cast<Stream>())};
     }
 
-    //! 0 is the legacy default stream in cudart's words; with 1 there is no doubt.
+    //! 0 is the legacy default stream in cudart's words; with 1 it is clear.
     static Stream known(Stream stream) noexcept
     {
         return stream == 0 ? kLegacyStream : stream;

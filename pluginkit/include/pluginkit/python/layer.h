@@ -154,7 +154,7 @@ private:
         }
         if (array.bytes() > 0 && reinterpret_cast<uintptr_t>(array.data) % mDevice.alignment() != 0)
         {
-            throw py::value_error(mPlugin.name + ": " + what + " begins at an address that is no multiple of " +
+            throw py::value_error(mPlugin.name + ": " + what + " begins at an address that is not a multiple of " +
                                   std::to_string(mDevice.alignment()) + ", which plugins may count on: give a copy.");
         }
         return array;

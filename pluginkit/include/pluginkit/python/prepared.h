@@ -23,7 +23,7 @@ using Descs = std::vector<nvinfer1::PluginTensorDesc>;
 namespace detail
 {
 
-//! What a plugin gets with a context: no allocator and no recorder, as this is no engine.
+//! What a plugin gets with a context: no allocator and no recorder, as this is not an engine.
 class NoResources final : public nvinfer1::IPluginResourceContext
 {
 public:

@@ -35,7 +35,7 @@ class TensorDesc(ctypes.Structure):
 
     @property
     def nbytes(self) -> int:
-        """Of the tensor, with the lanes that are no channel."""
+        """Of the tensor, with the lanes that are not channels."""
         dims = [*self.dims]
         if lanes := LANES.get(self.format):
             dims[-3] = -(-dims[-3] // lanes) * lanes

@@ -1,6 +1,6 @@
 """A plugin that copies its first input and keeps what it is asked: classes of TensorRT 8.5's layout, made by ctypes.
 
-It is right for certain: what TensorRT refuses of it is no plugin's fault. It needs no compiler.
+It is right for certain: what TensorRT refuses of it is not a plugin's fault. It needs no compiler.
 tests/host/test_copying_plugin.py has C++ call it through the headers of layout 8.
 """
 
@@ -74,6 +74,7 @@ class CopyingSetup:
         kind: its interface, a key of KINDS.
         types: names of the types that it takes.
         format: the one format of what it takes.
+        outputs: how many it has; each is a copy of the first input.
         workspace: the bytes that it asks for.
         initialize: what initialize gives.
         fields: names that its creator lists.
@@ -83,6 +84,7 @@ class CopyingSetup:
     kind: str = "dynamic"
     types: Sequence[str] = ("FLOAT",)
     format: int = LINEAR
+    outputs: int = 1
     workspace: int = 0
     initialize: int = 0
     fields: Sequence[str] = ()
@@ -143,7 +145,7 @@ class Copying(InNamespace):
         return text(b"1")
 
     def getNbOutputs(self) -> int:
-        return 1
+        return self.setup.outputs
 
     def getOutputDimensions(self, result: int, index: int, inputs: int, count: int) -> int:
         given = Dims32.from_address(inputs)
@@ -189,19 +191,20 @@ class Copying(InNamespace):
     def _copy(
         self, batch: int, inputs: int, outputs: int, workspace: int | None, stream: int | None, desc: TensorDesc
     ) -> int:
-        source, target = (c_void_p.from_address(where).value or 0 for where in (inputs, outputs))
+        source, *targets = (
+            where or 0 for where in (*_array(c_void_p, inputs, 1), *_array(c_void_p, outputs, self.setup.outputs))
+        )
         size = batch * desc.nbytes
         kept = b""
-        if size and self.driver.cuMemcpyDtoDAsync_v2(
-            c_uint64(target), c_uint64(source), c_size_t(size), c_void_p(stream)
-        ):
-            return 1
+        for target in targets if size else ():
+            if self.driver.cuMemcpyDtoDAsync_v2(c_uint64(target), c_uint64(source), c_size_t(size), c_void_p(stream)):
+                return 1
         if self.setup.keep:
             buffer = ctypes.create_string_buffer(size)
             self.driver.cuStreamSynchronize(c_void_p(stream))
             self.driver.cuMemcpyDtoH_v2(buffer, c_uint64(source), c_size_t(size))
             kept = buffer.raw
-        self.note("enqueue", [desc], {"batch": batch, "pointers": (source, target, workspace), "bytes": kept})
+        self.note("enqueue", [desc], {"batch": batch, "pointers": (source, targets[0], workspace), "bytes": kept})
         return 0
 
     def getSerializationSize(self) -> int:

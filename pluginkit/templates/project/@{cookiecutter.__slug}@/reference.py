@@ -1,5 +1,5 @@
 @% set plugin = signature(cookiecutter) %@
-"""What the layer means. Every test compares the plugin with this."""
+"""The layer in NumPy. Every test compares the plugin with this function."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import numpy as np
     Inputs are float64 arrays@{ plugin.py_fields_doc }@.
     """
 @% else %@
-    """Sum the inputs@{ " and the fields" if plugin.biases }@, flatten what is negative; output k is k times that.
+    """Leaky ReLU of the sum of the inputs@{ " and the fields" if plugin.biases }@@{ "; output k is k times that" if plugin.outputs|length > 1 }@.
 
 @% if plugin.whole %@
-    An output of integers, number k, is k where the sum isn't negative, else 0.
+    Integer output number k is k where the sum is not negative, else 0.
 @% endif %@
     Inputs are float64 arrays (int64 for integers)@{ plugin.py_fields_doc }@.
-    Where the shapes differ, elements are counted in row-major order, and an input begins again at its end.
+    Inputs of different shapes are read in row-major order, and repeat when they end.
     """
 @% endif %@
 @% for line in plugin.py_body %@

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import CONDITIONAL, ApiFamily, inputs, named, own, scaled, times
 from pluginkit.testing.families.base import Applier, OracleResult, Setting

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families.api.cond import into
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, inputs, own, scaled, times

@@ -13,7 +13,7 @@ from pluginkit.field_types import FieldType, Value
 from pluginkit.manifest import Profile, Tensor
 from pluginkit.network import api_model as api
 from pluginkit.network.api_model import PROBE
-from pluginkit.network.model import Dims, NetworkProfile, PluginCall, Range
+from pluginkit.network.networks import Dims, NetworkProfile, PluginCall, Range
 from pluginkit.testing.families.base import Setting, plugin_node, versions
 from pluginkit.testing.families.looping import TRIPS
 
@@ -155,14 +155,15 @@ class Draft:
 
     def to_half(self, tensor: Tensor, name: str) -> str:
         """An FP32 tensor as FP16 or BF16, if that is the plugin's type for it."""
-        return self._cast(tensor, name, "bfloat16" if self.setting.kind(tensor) is DType.BFLOAT16 else "float16")
+        return self._cast(tensor, name, self.setting.kind(tensor).value)
 
     def from_half(self, tensor: Tensor, name: str) -> str:
         """The way back."""
         return self._cast(tensor, name, "float32")
 
     def _cast(self, tensor: Tensor, name: str, to: api.TypeName) -> str:
-        if self.setting.kind(tensor) not in (DType.FLOAT16, DType.BFLOAT16):
+        kind = self.setting.kind(tensor)
+        if kind is DType.FLOAT32 or kind.is_integer or kind.is_quantized:
             return name
         out = self.name(f"{tensor.name}_{to}")
         self.steps.append(api.Cast(name, out, to))

@@ -9,7 +9,7 @@ import numpy as np
 
 from pluginkit.manifest import Tensor
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.base import Applier, Setting
 from pluginkit.testing.families.family import Family

@@ -9,7 +9,7 @@ import numpy as np
 
 from pluginkit.manifest import Tensor
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families import looping
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, own

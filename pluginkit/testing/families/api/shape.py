@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array
+from pluginkit.network.networks import Array
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, inputs, named, own
 from pluginkit.testing.families.base import Applier, OracleResult

@@ -16,7 +16,7 @@ import numpy as np
 from pluginkit import bases
 from pluginkit.manifest import Tensor
 from pluginkit.network import api_model as api
-from pluginkit.network.model import Array, Dims, Range
+from pluginkit.network.networks import Array, Dims, Range
 from pluginkit.testing.families.api.draft import Draft
 from pluginkit.testing.families.api.family import ApiFamily, own
 from pluginkit.testing.families.base import Applier, OracleResult, Setting

@@ -6,7 +6,7 @@
 namespace add_rms_norm
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and add_rms_norm.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and add_rms_norm.cu's kernels. Override its methods here.
 class AddRmsNorm final : public pluginkit::Layer<AddRmsNorm, Signature>
 {
 };

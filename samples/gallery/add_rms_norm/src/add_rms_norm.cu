@@ -13,8 +13,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: the sum of two inputs, and each of its rows over its root mean square, times the weights. All is computed
-//! in float, whatever the tensors' types are. Every thread of a row's group runs this function: `reduce` gives all of
+//! The layer: the sum of two inputs, and each of its rows over its root mean square, times the weights. It computes in
+//! float for every tensor type. Every thread of a row's group runs this function: `reduce` gives all of
 //! them the same number, `write` writes an output's row.
 struct Layer
 {
@@ -32,7 +32,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in. The last dimension of `x` is a row.
+//! T is the element type of the precision. The last dimension of `x` is a row.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

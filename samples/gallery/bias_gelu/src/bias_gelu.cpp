@@ -6,7 +6,7 @@
 namespace bias_gelu
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and bias_gelu.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and bias_gelu.cu's kernels. Override its methods here.
 class BiasGelu final : public pluginkit::Layer<BiasGelu, Signature>
 {
 };

@@ -21,7 +21,7 @@ namespace kernels = pluginkit::kernels;
 template <typename T>
 struct Layer
 {
-    //! For an element of each input, what belongs there in the output.
+    //! Takes one element of each input; returns the output's element.
     __device__ float operator()(float x, float bias) const
     {
         float const sum = x + bias;
@@ -36,7 +36,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in. An input with another shape begins again at its end.
+//! T is the element type of the precision. An input of another shape repeats when it ends.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -6,7 +6,7 @@
 namespace fast_gelu
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and fast_gelu.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and fast_gelu.cu's kernels. Override its methods here.
 class FastGelu final : public pluginkit::Layer<FastGelu, Signature>
 {
 };

@@ -21,7 +21,7 @@ namespace kernels = pluginkit::kernels;
 template <typename T>
 struct Layer
 {
-    //! For an element of each input, what belongs there in the output.
+    //! Takes one element of each input; returns the output's element.
     __device__ float operator()(float x) const
     {
         if constexpr (std::is_same_v<T, float>)
@@ -35,7 +35,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in.
+//! T is the element type of the precision.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -6,7 +6,7 @@
 namespace layer_norm
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and layer_norm.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and layer_norm.cu's kernels. Override its methods here.
 class LayerNorm final : public pluginkit::Layer<LayerNorm, Signature>
 {
 };

@@ -13,8 +13,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: each row's distance from its mean, in standard deviations, times the weights, and the biases. All is
-//! computed in float, whatever the tensors' types are. Every thread of a row's group runs this function: `reduce` gives
+//! The layer: each row's distance from its mean, in standard deviations, times the weights, and the biases. It computes
+//! in float for every tensor type. Every thread of a row's group runs this function: `reduce` gives
 //! all of them the same number, `write` writes an output's row.
 struct Layer
 {
@@ -32,7 +32,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in. The last dimension of `x` is a row.
+//! T is the element type of the precision. The last dimension of `x` is a row.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

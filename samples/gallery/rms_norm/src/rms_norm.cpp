@@ -6,7 +6,7 @@
 namespace rms_norm
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and rms_norm.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and rms_norm.cu's kernels. Override its methods here.
 class RmsNorm final : public pluginkit::Layer<RmsNorm, Signature>
 {
 };

@@ -6,7 +6,7 @@
 namespace swi_glu
 {
 
-//! An IPluginV2DynamicExt, made of pluginkit.toml and swi_glu.cu. Each of its methods may be overridden here.
+//! An IPluginV2DynamicExt with pluginkit.toml's signature and swi_glu.cu's kernels. Override its methods here.
 class SwiGlu final : public pluginkit::Layer<SwiGlu, Signature>
 {
 };

@@ -20,7 +20,7 @@ namespace kernels = pluginkit::kernels;
 template <typename T>
 struct Layer
 {
-    //! For an element of each input, what belongs there in the output.
+    //! Takes one element of each input; returns the output's element.
     __device__ float operator()(float x, float gate) const
     {
         if constexpr (std::is_same_v<T, int8_t>)
@@ -34,7 +34,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in.
+//! T is the element type of the precision.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -16,16 +16,16 @@ namespace
 namespace kernels = pluginkit::kernels;
 
 @% include "parts/numbers.cu" %@
-//! The layer: the sum of the inputs, with its negative values flattened. All is computed in float, whatever the tensors'
-//! types are; pluginkit/kernels moves the elements 16 bytes at a time.
+//! The layer: a leaky ReLU of the sum of the inputs. It computes in float for every tensor type; pluginkit/kernels
+//! loads and stores 16 bytes at a time.
 @% if plugin.whole %@
-//! An INT32 output tells where the sum isn't negative.
+//! An INT32 output marks where the sum is not negative.
 @% endif %@
 struct Layer
 {
     @{ "Numbers" if plugin.wide else "Fields" }@ fields;
 
-    //! For an element of each input, what belongs there in @{ "the output" if plugin.outputs|length == 1 else "each output" }@.
+    //! Takes one element of each input; returns @{ "the output's element" if plugin.outputs|length == 1 else "each output's element" }@.
     __device__ @{ "float" if plugin.outputs|length == 1 else "kernels::Results<" ~ plugin.outputs|length ~ ">" }@ operator()(@% for tensor in plugin.inputs %@float @{ tensor.argument }@@{ ", " if not loop.last }@@% endfor %@) const
     {
         float const sum = @% for tensor in plugin.inputs %@@{ tensor.argument }@@{ " + " if not loop.last }@@% endfor %@@% for name in plugin.biases %@ + static_cast<float>(fields.@{ name }@)@% endfor %@;
@@ -40,7 +40,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in.@{ " An input with another shape begins again at its end." if plugin.cyclic }@
+//! T is the element type of the precision.@{ " An input of another shape repeats when it ends." if plugin.cyclic }@
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -11,8 +11,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: rows of the table. Number -1 is the last row, and one that is no row's gives zeros. Elements are copied as
-//! they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
+//! The layer: rows of the table. Index -1 is the last row; an index out of range gives zeros. Elements are copied
+//! unchanged@{ "; quantized ones are rescaled where the scales differ" if y.quantized }@.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -26,10 +26,10 @@ namespace
 {
 
 constexpr uint32_t kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096; // enough for every GPU; the kernel's loop does what is left
+constexpr int64_t kMaxBlocks = 4096; // enough for every GPU; the kernel loops over the rest
 
 @% include "parts/numbers.cu" %@
-// An element as the number it stands for. All is computed in float, whatever the tensor's type is.
+// The real value of an element, as float.
 
 @% for kind in plugin.loads %@
 __device__ float toNumber(@{ kind.cpp }@ element, float @{ "scale" if kind.scaled else "/*scale*/" }@)
@@ -38,7 +38,7 @@ __device__ float toNumber(@{ kind.cpp }@ element, float @{ "scale" if kind.scale
 }
 
 @% endfor %@
-// The element that stands for a number, or for the nearest one that the type has.
+// The element nearest to a real value.
 
 @% for kind in plugin.stores %@
 __device__ void toElement(@{ kind.cpp }@& element, float number, float @{ "scale" if kind.scaled else "/*scale*/" }@)
@@ -50,7 +50,7 @@ __device__ void toElement(@{ kind.cpp }@& element, float number, float @{ "scale
 
 @% endfor %@
 @% if plugin.channels %@
-//! What a step of element i is worth, counted in row-major order: its channel's scale, or the tensor's.
+//! The scale of element i in row-major order: its channel's, or the tensor's.
 template <typename Tensor>
 __device__ float scaleAt(Tensor const& tensor, int64_t i)
 {
@@ -60,7 +60,7 @@ __device__ float scaleAt(Tensor const& tensor, int64_t i)
 
 @% endif %@
 @% if plugin.vectorized %@
-//! The place in memory of element i, counted in row-major order. Padded lanes are no elements: they are left alone.
+//! The offset in memory of element i in row-major order. Padded lanes are never written.
 __device__ int64_t placeOf(pluginkit::MemoryLayout const& layout, int64_t i)
 {
     if (layout.lanes == 1)
@@ -134,7 +134,7 @@ __device__ void store(pluginkit::Output const& output, int64_t i, float number)
 
 @% endif %@
 @% if plugin.workspace %@
-//! Element i of the workspace, as numbers; null behind its end.
+//! Element i of the workspace, as numbers; null beyond its end.
 __device__ float* scratch(void* workspace, int64_t bytes, int64_t i)
 {
     bool const fits = i < bytes / static_cast<int64_t>(sizeof(float));
@@ -142,9 +142,9 @@ __device__ float* scratch(void* workspace, int64_t bytes, int64_t i)
 }
 
 @% endif %@
-//! The layer: the sum of the inputs, with its negative values flattened. T is the type that the layer computes in.
+//! The layer: a leaky ReLU of the sum of the inputs. T is the element type of the precision.
 @% if plugin.whole %@
-//! An INT32 output tells where the sum isn't negative.
+//! An INT32 output marks where the sum is not negative.
 @% endif %@
 template <typename T>
 __global__ void @{ plugin.kernel }@(int64_t count, [[maybe_unused]] @{ "Numbers" if plugin.wide else "Fields" }@ const fields, Inputs const in, Outputs const out@{ ", void* workspace, int64_t workspaceBytes" if plugin.workspace }@)
@@ -160,7 +160,7 @@ __global__ void @{ plugin.kernel }@(int64_t count, [[maybe_unused]] @{ "Numbers"
         sum += static_cast<float>(fields.@{ name }@);
 @% endfor %@
 @% if plugin.workspace %@
-        // What a layer of several steps keeps between them; the generated one only shows where.
+        // A layer of several steps keeps its intermediate results here; the generated one only shows how.
         if (float* const kept = scratch(workspace, workspaceBytes, i); kept != nullptr)
         {
             *kept = sum;
@@ -192,7 +192,7 @@ cudaError_t launch(Run const& run) noexcept
 {
     if (run.count == 0)
     {
-        return cudaSuccess; // a launch of no blocks would be an error
+        return cudaSuccess; // a launch of no blocks is an error
     }
     int64_t const wanted = (run.count + kThreads - 1) / kThreads;
     auto const blocks = static_cast<uint32_t>(std::min(wanted, kMaxBlocks));

@@ -11,7 +11,7 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: which elements' places are wanted. A NaN isn't 0, and -0 is.
+//! The layer: which elements' indices are wanted. A NaN is not 0, and -0 is.
 struct Layer
 {
     __device__ bool operator()(float element) const

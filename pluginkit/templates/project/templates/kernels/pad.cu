@@ -10,8 +10,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: the input with a rim@{ ", of a constant (0), the edge (1), or a reflection (2)" if plugin.pad_mode }@. Elements are copied as they
-//! are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
+//! The layer: the padded input@{ ", of a constant (0), the edge (1), or a reflection (2)" if plugin.pad_mode }@. Elements
+//! are copied unchanged@{ "; quantized ones are rescaled where the scales differ" if y.quantized }@.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

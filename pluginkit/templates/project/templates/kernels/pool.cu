@@ -12,8 +12,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: the maximum of each window's numbers that are in the image. There is `MinimumFold`, too, and `SumFold` (for an
-//! average divide by `count`, which is how many there are); or write a `kIdentity` and a function as windows.cuh has them.
+//! The layer: the maximum of each window's elements inside the image. `MinimumFold` and `SumFold` exist, too (for an
+//! average divide by `count`, the number of elements); or write a `kIdentity` and a function as in windows.cuh.
 struct Layer : kernels::MaximumFold
 {
     __device__ float result(float folded, float /*count*/) const

@@ -22,7 +22,7 @@ namespace
 namespace kernels = pluginkit::kernels;
 
 @% include "parts/numbers.cu" %@
-//! The layer: @{ plugin.layer[0]|lower }@@{ plugin.layer[1:]|replace("`", "") }@ All is computed in float, whatever the tensors' types are. Every thread of a row's group runs
+//! The layer: @{ plugin.layer[0]|lower }@@{ plugin.layer[1:]|replace("`", "") }@ It computes in float for every tensor type. Every thread of a row's group runs
 @% if plugin.softmax %@
 //! this function: `reduce` gives all of them the same number, `map` the row of other numbers, `write` an output's row@{ ", `writeOne` one number of a row" if plugin.most }@.
 @% else %@
@@ -59,7 +59,7 @@ struct Layer
     }
 };
 
-//! T is the type that the layer computes in. The last dimension of `@{ x.name }@` is a row.
+//! T is the element type of the precision. The last dimension of `@{ x.name }@` is a row.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

@@ -10,8 +10,8 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: element i of each row becomes the operation over the row's elements 0 to i, here their sum. All is computed
-//! in float, whatever the tensors' type is.
+//! The layer: element i of each row becomes the operation over the row's elements 0 to i, here their sum. It computes
+//! in float for every tensor type.
 struct Layer
 {
     static constexpr float kIdentity = 0.0F; //!< changes no other number

@@ -10,8 +10,7 @@ namespace
 
 namespace kernels = pluginkit::kernels;
 
-//! The layer: elements that are among the k largest of their row stay as they are, others become 0. For a mask return
-//! 1.0F and 0.0F. A NaN is larger than infinity; of equal elements the first are taken.
+//! The layer: the k largest elements of each row stay, the others become 0. For a mask return 1.0F and 0.0F. A NaN is larger than infinity; of equal elements the first ones count.
 struct Layer
 {
     __device__ float operator()(float element, bool among) const

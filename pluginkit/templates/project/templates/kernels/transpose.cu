@@ -11,7 +11,7 @@ namespace
 namespace kernels = pluginkit::kernels;
 
 @% set first, second = plugin.exchanged %@
-//! The product of so many of a shape's dimensions.
+//! The product of a shape's dimensions from `begin` to before `end`.
 template <typename Shape>
 int64_t product(Shape const& shape, int32_t begin, int32_t end) noexcept
 {
@@ -24,7 +24,7 @@ int64_t product(Shape const& shape, int32_t begin, int32_t end) noexcept
 }
 
 //! The layer: the input's last dimensions are the rows and columns of a matrix, which are exchanged; those before count the
-//! matrices. Elements are moved as they are@{ "; quantized ones are converted where the scales differ" if y.quantized }@.
+//! matrices. Elements are moved unchanged@{ "; quantized ones are rescaled where the scales differ" if y.quantized }@.
 template <typename T>
 cudaError_t start(Run const& run) noexcept
 {

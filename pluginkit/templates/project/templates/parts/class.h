@@ -1,7 +1,7 @@
 namespace @{ plugin.namespace_cpp }@
 {
 
-//! An @{ plugin.interface }@, made of pluginkit.toml and @{ plugin.slug }@.cu. Each of its methods may be overridden here.
+//! An @{ plugin.interface }@ with pluginkit.toml's signature and @{ plugin.slug }@.cu's kernels. Override its methods here.
 class @{ plugin.name }@ final : public pluginkit::Layer<@{ plugin.name }@, Signature>
 {
 };

@@ -1,7 +1,7 @@
 @% if plugin.wide %@
-//! What the kernel gets of the fields: plain numbers, for a kernel's arguments are copied byte by byte. For the generated
-//! layer a list or a text is one number. Give your kernel what it needs: a short list as a member `float weights[4]`, a
-//! long one as the address of device memory.
+//! The fields as a kernel's arguments, which are copied byte by byte. The generated layer makes one number of a list or
+//! a text. Pass what your kernel needs: a short list as a member `float weights[4]`, a long one as a pointer to device
+//! memory.
 struct Numbers
 {
 @% for number in plugin.numbers %@

@@ -1,7 +1,0 @@
-#include "gate_activation.h"
-
-#include <pluginkit/entry.h>
-
-// What the library exports: getCreators and setLoggerFinder, which TensorRT's registry calls when it loads the library,
-// and initGateActivationPlugins(logger, namespace), which registers the plugin in a process that links the library.
-PLUGINKIT_PLUGINS(GateActivation, gate_activation::GateActivationCreator)

@@ -1,8 +1,0 @@
-// The Python module swap_axes: import it from build/cpu or build/gpu. pluginkit's docs/python.md says what it does.
-#include <pluginkit/python.h>
-
-PYBIND11_MODULE(swap_axes, module)
-{
-    pluginkit::python::bindLibrary(module);
-    // Functions of your own: module.def("name", ...), as pybind11 has it.
-}

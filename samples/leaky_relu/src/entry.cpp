@@ -1,8 +1,0 @@
-#include "l_re_lu.h"
-
-#include <pluginkit/entry.h>
-
-// What the library exports: getCreators and setLoggerFinder, which TensorRT's registry calls when it loads the library,
-// and
-// initLReLUPlugins(logger, namespace), which registers the plugin in a process that links the library.
-PLUGINKIT_PLUGINS(LReLU, l_re_lu::LReLUCreator)
