@@ -66,12 +66,14 @@ class Checked:
         by: `note`: what it needs is from its sidecar; `guess`: from its own bytes.
         plugins: what it needs, and what implements it.
         problems: what is missing or differs, the errors first.
+        tensorrt: the version that built it, as far as its note or its bytes tell; empty where they don't.
     """
 
     engine: Path
     by: Literal["note", "guess"]
     plugins: tuple[PluginResolution, ...]
     problems: tuple[Problem, ...]
+    tensorrt: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -83,6 +85,7 @@ class Checked:
         return {
             "engine": str(self.engine),
             "by": self.by,
+            "tensorrt": self.tensorrt,
             "plugins": [
                 {"plugin": shown(one.identity), "bundle": one.chosen and one.chosen.digest,
                  "variant": one.chosen and one.chosen.variant.digest}
@@ -177,6 +180,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
     """
     note = read(engine)
     problems: list[Problem] = []
+    tensorrt = ""
     if note and note.engine != digests.of_file(engine):
         problems.append(
             Problem(
@@ -199,7 +203,9 @@ def check(engine: Path, resolver: Resolver) -> Checked:
         wanted = [one for one in guess.plugins or () if not is_nvidias(one, resolver.system)]
         answers = [resolver.plugin(one) for one in wanted]
         problems += _sms(guess.sms, resolver.system)
+        tensorrt = guess.tensorrt
     else:
+        tensorrt = note.tensorrt if note.host == "tensorrt" else ""
         meant = {shown(one.identity): frozenset({one.bundle}) for one in note.plugins}
         exact = Resolver(resolver.stores, resolver.system, meant, policy=resolver.policy)
         found = [exact.plugin(one.identity) for one in note.plugins]
@@ -207,7 +213,7 @@ def check(engine: Path, resolver: Resolver) -> Checked:
         problems += _differences(note, answers, resolver)
     problems += [_missing(one) for one in answers if one.chosen is None]
     problems.sort(key=lambda one: one.level)
-    return Checked(engine, "note" if note else "guess", tuple(answers), tuple(problems))
+    return Checked(engine, "note" if note else "guess", tuple(answers), tuple(problems), tensorrt)
 
 
 def _missing(answer: PluginResolution) -> Problem:

@@ -33,11 +33,13 @@ class Guess:
         plugins: in the order of the plan, each once; None: there are plugin layers, but what they are is unknown.
         layers: how many plugin layers the text names.
         sms: compute capabilities that it was built for, as 80.
+        tensorrt: the version that built it; empty where the bytes don't tell.
     """
 
     plugins: tuple[Identity, ...] | None
     layers: int
     sms: tuple[int, ...]
+    tensorrt: str = ""
 
 
 def read(path: Path) -> Guess:

@@ -17,13 +17,40 @@ from pluginkit.bench.baseline import COMPILED, TORCH
 from pluginkit.bench.runner import asked
 from pluginkit.cli import farms, progress, terminal
 from pluginkit.cli.report_files import check_writable, json_option
+from pluginkit.cli.testing import engine_bench
 from pluginkit.cli.testing.precisions import chosen, measured_precisions
+from pluginkit.errors import UsageError
+from pluginkit.importing.engines.measuring import EngineOptions
 from pluginkit.process import files
 from pluginkit.run.options import Step
 
+BUILDS = 300.0
+"""Seconds that a build of an engine may take at least."""
+
 
 @click.command("bench")
-@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.argument("project", type=click.Path(path_type=Path), default=".", metavar="[PROJECT|MODEL.onnx]")
+@click.option("--engine", is_flag=True, help="Measure the whole engine that TensorRT 8 builds of MODEL.onnx.")
+@click.option(
+    "--plugins",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="LIB.so|PROJECT",
+    help="With --engine: plugin library of target gpu, or project. May be repeated.",
+)
+@click.option(
+    "--without",
+    type=click.Path(path_type=Path),
+    metavar="ORIGINAL.onnx",
+    help="With --engine: the model without the plugin, measured in turns with the other.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME:SHAPES",
+    help="With --engine: shapes of an input: x:min=1x3,opt=4x3,max=8x3, or x:4x3 for all three. May be repeated.",
+)
 @measured_precisions
 @click.option(
     "--only", multiple=True, metavar="ID", help="Only cases whose id matches; * and ? are wildcards. May be repeated."
@@ -57,11 +84,18 @@ from pluginkit.run.options import Step
 @farms.farm_option
 @farms.on_option
 @json_option
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="With --engine: write a page.")
 @click.option(
     "--plot", "picture", type=click.Path(path_type=Path), metavar="FILE.png", help="Plot bandwidth against size."
 )
 def command(
+    *,
     project: Path,
+    engine: bool,
+    plugins: tuple[Path, ...],
+    without: Path | None,
+    profiles: tuple[str, ...],
+    html: Path | None,
     precisions: tuple[str, ...],
     only: tuple[str, ...],
     library: Path | None,
@@ -77,9 +111,20 @@ def command(
 ) -> int:
     """Measure PROJECT's plugin on this machine's GPU, or on a farm's, and compare it with a memory copy.
 
+    With --engine, measure the engine that TensorRT 8 builds of MODEL.onnx: its time, its layers, what the plugin costs
+    around it; and whether it pays, beside --without.
+
     Shapes are those of [bench] in pluginkit.toml, or min, opt and max of the profiles. Only launches whose outputs
     match reference.py are timed.
     """
+    if engine:
+        alone = {"--only": only, "--library": library, "--arch": archs, "--compare": compare, "--sweep": range_}
+        engine_bench.check(project, precisions, {**alone, "--farm": farm, "--on": on, "--plot": picture})
+        asked_for = EngineOptions(project, plugins, without, profiles, precisions, seed, max(timeout, BUILDS))
+        return engine_bench.measure(asked_for, json_file, html)
+    of_engines = {"--plugins": plugins, "--without": without, "--profile": profiles, "--html": html}
+    if given := [name for name, value in of_engines.items() if value]:
+        raise UsageError(f"{given[0]} is for engines.", hint="Give MODEL.onnx and --engine with it.")
     libraries = [one for one in compare if one not in (TORCH, COMPILED)]
     farms.check(farm, on, {f"--compare {name}": (True, "A worker measures what it gets.") for name in libraries})
     for file in (json_file, picture):

@@ -120,7 +120,7 @@ def ask(
     try:
         if profile is None:
             raise CheckFailed("its inputs have no known shapes: give them by --profile")
-        libraries = [_loaded(where, library, progress) for where, library in plugins]
+        libraries = [loaded(where, library, progress) for where, library in plugins]
         drawn = running.drawn(proto, implementations, profile, given, seed)
     except PluginkitError as error:
         return EngineOutcome("not asked", eight.version, str(error))
@@ -155,14 +155,14 @@ class _Engine:
         self, path: Path, proto: onnx.ModelProto, profile: NetworkProfile, drawn: Drawn, given: Recorded
     ) -> EngineOutcome:
         """Builds in one process, runs in another, and compares."""
-        version, types = self.eight.version, _types(proto)
+        version, types = self.eight.version, types_of(proto)
         self.progress(f"TensorRT {version}: building")
         begun = time.monotonic()
         with self._worker() as builder:
             ok, message, log = builder.call("build_file", path=str(path), profile=profile, types=types, file=self.file)
         seconds = time.monotonic() - begun
         if not ok:
-            row = behaviours.recognise(_groups(proto), message, *log)
+            row = behaviours.recognise(groups_of(proto), message, *log)
             return EngineOutcome("refused", version, message, seconds, fix=row.instead if row else "")
         self.progress(f"TensorRT {version}: running")
         with self._worker() as runner:
@@ -177,7 +177,7 @@ class _Engine:
         return EngineOutcome(HELD.get(ran.status, "ran"), version, ran.message, seconds, layers)
 
 
-def _loaded(where: Path, library: PluginLibrary, progress: Callable[[str], None]) -> tuple[str, tuple[str, ...], str]:
+def loaded(where: Path, library: PluginLibrary, progress: Callable[[str], None]) -> tuple[str, tuple[str, ...], str]:
     """The library of target gpu, its init functions and its plugins' namespace.
 
     Raises:
@@ -199,7 +199,7 @@ def _loaded(where: Path, library: PluginLibrary, progress: Callable[[str], None]
     return str(path), functions, namespaces[0] if namespaces else ""
 
 
-def _types(proto: onnx.ModelProto) -> tuple[str, ...]:
+def types_of(proto: onnx.ModelProto) -> tuple[str, ...]:
     """The types, of those that TensorRT 8 must be allowed, that the model has."""
     kinds = {tensor.data_type for tensor in proto.graph.initializer}
     kinds |= {value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output)}
@@ -210,7 +210,7 @@ def _types(proto: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(name for kind, name in TYPES.items() if kind in kinds)
 
 
-def _groups(proto: onnx.ModelProto) -> tuple[Group, ...]:
+def groups_of(proto: onnx.ModelProto) -> tuple[Group, ...]:
     """The groups of behaviours that a refusal of the model can belong to."""
     kinds = {place.node.op_type for place in _places(proto)} & set(FLOW)
     loops: tuple[Group, ...] = ("loops",) if kinds & {"Loop", "Scan"} else ()

@@ -87,3 +87,13 @@ class ModelChild(TensorrtChild):
         for _ in range(times):
             self.run(file, 0, feeds, switch=False)
         return outputs, [(name, statistics.median(found)) for name, found in profiler.times.items()]
+
+    def tensors(self, file: str) -> str:
+        """The inputs and outputs of an engine's file, with their shapes, in a line.
+
+        Raises:
+            CheckFailed: NVIDIA doesn't deserialize it.
+        """
+        engine = self.engine(file).context(0).engine
+        names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
+        return ", ".join(f"{name} {list(engine.get_tensor_shape(name))}" for name in names)
