@@ -36,6 +36,7 @@ GALLERY = HERE.parent / "samples/gallery"
 TYPES = "float32,float16,int8"
 ROWS, COLUMNS = 8192, 1024
 IMAGE = (16, 64, 112, 112)
+NAMESPACE = "gallery"
 VOCABULARY, WORDS = 30_000, (32, 512)
 Nodes = list[onnx.NodeProto]
 
@@ -155,7 +156,8 @@ def cases() -> list[Case]:
 
 def write(case: Case, folder: Path) -> tuple[Path, Path]:
     """The two models of a case: with the plugin, and without."""
-    plugin = helper.make_node(case.plugin, list(case.mine), ["o"], "plugin", **case.attributes)
+    attributes = {**case.attributes, **({"plugin_namespace": NAMESPACE} if isinstance(case.project, str) else {})}
+    plugin = helper.make_node(case.plugin, list(case.mine), ["o"], "plugin", **attributes)
     paths = []
     for name, own in (("with", [plugin]), ("without", case.without)):
         nodes = [*case.before, *(_quantized(own, "h", "o") if case.int8 else own)]
@@ -209,6 +211,10 @@ def project_of(case: Case, folder: Path) -> Path:
     if isinstance(case.project, str):
         ignored = shutil.ignore_patterns("build")
         project = Path(shutil.copytree(GALLERY / case.project, folder / case.project, ignore=ignored))
+        manifest = project / "pluginkit.toml"
+        # TensorRT 8.5's own plugin library has a LayerNorm.
+        text = manifest.read_text(encoding="utf-8")
+        manifest.write_text(text.replace('namespace = ""', f'namespace = "{NAMESPACE}"'), encoding="utf-8")
     else:
         given = {**case.project}
         project = scaffold.new(given.pop("name"), directory=folder, **given)

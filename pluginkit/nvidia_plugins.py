@@ -14,6 +14,9 @@ from typing import Any
 
 from packaging.version import Version
 
+EIGHT = "8.5"
+"""The release before 10.0 whose list is known."""
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -27,14 +30,17 @@ class Listed:
     @property
     def when(self) -> str:
         """For people."""
+        if self.first == self.last:
+            return f"TensorRT {self.first}"
         return f"TensorRT {self.first} to {self.last}" if self.last else f"TensorRT {self.first} and later"
 
 
 def plugins(name: str, *, tensorrt: str = "") -> list[Listed]:
-    """The versions of a plugin in TensorRT's plugin library: of one release, or of any from 10.0 on."""
+    """The versions of a plugin in TensorRT's plugin library: of one release, or of 8.5 and any from 10.0 on."""
+    older = [Listed(name, version, EIGHT, EIGHT) for version in _data()["plugins_8_5"].get(name, ())]
     versions: dict[str, list[str | None]] = _data()["plugins"].get(name, {})
-    found = [Listed(name, version, str(first), last or "") for version, (first, last) in versions.items()]
-    return [one for one in found if not tensorrt or _lists(one, tensorrt)]
+    newer = [Listed(name, version, str(first), last or "") for version, (first, last) in versions.items()]
+    return [one for one in (*older, *newer) if not tensorrt or _lists(one, tensorrt)]
 
 
 def rtx_plugins(name: str) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def test_clashes(store: Store, make: Make, tmp_path: Path) -> None:
     assert "ROIAlign_TRT 1 is a plugin of TensorRT's own" in texts[1]
     assert "an operator Relu of its own" in texts[0]
     assert [one.version for one in nvidia_plugins.plugins("ROIAlign_TRT", tensorrt="10.0.1")] == ["1"]
-    assert [one.when for one in nvidia_plugins.plugins("Split")] == ["TensorRT 10.0 to 10.16"]
+    assert [one.when for one in nvidia_plugins.plugins("Split")] == ["TensorRT 8.5", "TensorRT 10.0 to 10.16"]
 
 
 def test_a_lock_is_kept(store: Store, make: Make, tmp_path: Path) -> None:

@@ -46,4 +46,7 @@ def opened(
         if not function(None, namespace.encode()):
             refused.append(f"{name}(nullptr, {json.dumps(namespace)})")
     if refused and count() == before:
-        raise CheckFailed(f"{library}: {', '.join(refused)} answers false{said()}")
+        raise CheckFailed(
+            f"{library}: {', '.join(refused)} answers false: the registry took none of "
+            f"its creators, as where it has one of that name, version and namespace, TensorRT's own among them{said()}"
+        )

@@ -7,6 +7,7 @@ from pathlib import Path
 from pluginkit import elf, host, nvidia_plugins
 from pluginkit.host import Finding
 from pluginkit.host.library import SPACE
+from pluginkit.library.loadable import loadable
 from pluginkit.library.origin import TENSORRT
 from pluginkit.validation.catalog import NothingToCheck, check
 from pluginkit.validation.subject import Subject
@@ -146,13 +147,15 @@ def _stable_texts(subject: Subject) -> None:
 )
 def _clash(subject: Subject) -> None:
     one = subject.creator
-    listed = [known.version for known in nvidia_plugins.plugins(one.name)]
-    if not one.namespace and one.version in (*listed, *nvidia_plugins.rtx_plugins(one.name)):
+    eight = subject.library is not None and 8 in {known.number for known in loadable(subject.library.path)}
+    known = [known for known in nvidia_plugins.plugins(one.name) if eight or known.first != nvidia_plugins.EIGHT]
+    when = next((f" in {listed.when}" for listed in known if listed.version == one.version), "")
+    if not one.namespace and (when or one.version in nvidia_plugins.rtx_plugins(one.name)):
         if subject.library is not None and TENSORRT.fullmatch(elf.read(subject.library.path).soname):
             raise NothingToCheck("the library is NVIDIA's own")
         raise Finding(
             "IPluginCreator::getPluginName",
-            f"{one.name} version {one.version} without a namespace is one of NVIDIA's own",
+            f"{one.name} version {one.version} without a namespace is one of NVIDIA's own{when}",
             rule="B10",
         )
 
