@@ -114,15 +114,17 @@ def _layouts(
 ) -> tuple[layouts.LayoutNumber, ...]:
     """The layouts of a project's library, the newest first.
 
-    A layer that is more than one interface asks for the layout of each.
+    A layer that is more than one interface asks for the layout of each, and a target of `[targets]` for its own.
 
     Raises:
         UsageError: one is asked for that a plugin of the library doesn't fit.
     """
     manifests = [member.manifest for member in members(project)]
     both = any(len(one.plugin.interfaces) > 1 for one in manifests)
-    asked = [*asked, *([layouts.BEFORE_V3.number] if both else [])]
-    wanted = asked or _found()
+    given = bool(asked or both)
+    named = [layouts.TARGETS[name].layout.number for one in manifests for name in one.targets.tensorrt]
+    asked = [*asked, *named, *([layouts.BEFORE_V3.number] if both else [])]
+    wanted = {*asked, *(() if given else _found())}
     held = []
     for one in layouts.LAYOUTS:
         if one.by_default:
@@ -134,7 +136,7 @@ def _layouts(
         if lacks and one.number in asked:
             raise UsageError(
                 f"The library can't be for TensorRT {one.number}.\n" + "\n".join(lacks),
-                hint=f"Leave {one.number} out of --layout and of layouts in [build] of {FILE_NAME}"
+                hint=f"Leave {one.number} out of --layout, and of [build] layouts and [targets] tensorrt in {FILE_NAME}"
                 + (f", and write one base instead of {bases.written(bases.BOTH)}." if both else "."),
             )
         if lacks:

@@ -14,7 +14,7 @@ import pytest
 
 from pluginkit import layouts, scaffold
 from pluginkit.adoption.adopting import adopt
-from pluginkit.build import build
+from pluginkit.build import build, builder
 from pluginkit.build.exports import exported
 from pluginkit.creators import loading
 from pluginkit.errors import UsageError
@@ -43,6 +43,26 @@ def library(project: Path) -> Path:
     (made,) = build(project, "cpu", werror=True)
     assert [*made.info["layouts"]] == ["10", "11", "8"]
     return made.library
+
+
+@pytest.mark.parametrize(("targets", "held"), [('["8.5", "10"]', (11, 10, 8)), ('["10"]', (11, 10))])
+def test_a_target_asks_for_its_layout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, targets: str, held: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(builder, "_found", set)
+    folder = scaffold.new("Eight", directory=tmp_path)
+    manifest = folder / "pluginkit.toml"
+    manifest.write_text(f"{manifest.read_text(encoding='utf-8')}\n[targets]\ntensorrt = {targets}\n", encoding="utf-8")
+    assert builder._layouts(folder, (), print) == held
+
+
+def test_a_target_that_lacks_a_type_is_refused(tmp_path: Path) -> None:
+    folder = scaffold.new("Eight", directory=tmp_path, inputs=["x:bfloat16:n,c"])
+    manifest = folder / "pluginkit.toml"
+    manifest.write_text(f"{manifest.read_text(encoding='utf-8')}\n[targets]\ntensorrt = ['8.5']\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"can't be for TensorRT 8.*BF16") as raised:
+        build(folder, "cpu")
+    assert "[targets] tensorrt" in raised.value.hint
 
 
 def test_one_library_gives_each_layout_its_creator(library: Path) -> None:
