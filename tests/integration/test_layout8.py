@@ -60,9 +60,9 @@ def test_a_target_that_lacks_a_type_is_refused(tmp_path: Path) -> None:
     folder = scaffold.new("Eight", directory=tmp_path, inputs=["x:bfloat16:n,c"])
     manifest = folder / "pluginkit.toml"
     manifest.write_text(f"{manifest.read_text(encoding='utf-8')}\n[targets]\ntensorrt = ['8.5']\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"can't be for TensorRT 8.*BF16") as raised:
+    with pytest.raises(UsageError, match="TensorRT 8 has no BF16") as raised:
         build(folder, "cpu")
-    assert "[targets] tensorrt" in raised.value.hint
+    assert "[targets] tensorrt" in str(raised.value) + raised.value.hint
 
 
 def test_one_library_gives_each_layout_its_creator(library: Path) -> None:
