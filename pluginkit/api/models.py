@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pluginkit.api.report import JsonReport, Progress, silent, values
 from pluginkit.importing.importer import Imported, ImportOptions, run
+from pluginkit.layouts import TargetName
 
 
 class ModelReport(Imported, JsonReport):
@@ -46,6 +47,7 @@ def doctor(
     seed: int = 0,
     timeout: float = 60.0,
     strict: bool = False,
+    targets: Sequence[TargetName] = (),
     progress: Progress = silent,
 ) -> ModelReport:
     """Find what keeps TensorRT from taking an ONNX model, as `pluginkit doctor`; with plugins, as `pluginkit import`.
@@ -57,6 +59,8 @@ def doctor(
         seed: what the inputs of the run are drawn from.
         timeout: seconds before a step is stopped.
         strict: whether warnings, and a build or run that did not take place, count as wrong.
+        targets: the TensorRT that it is for, `8.5`, `10`, `11` or `rtx`, of which tables are asked. None: those that
+            the plugins' projects name in `[targets]`.
         progress: called with each step.
 
     Raises:
@@ -65,5 +69,7 @@ def doctor(
         PluginCrashed: a library ends the process that loads it, or hangs.
         CheckFailed: no host takes a library.
     """
-    options = ImportOptions(Path(model), tuple(map(Path, plugins)), tuple(profiles), seed, timeout, strict)
+    options = ImportOptions(
+        Path(model), tuple(map(Path, plugins)), tuple(profiles), seed, timeout, strict, targets=tuple(targets)
+    )
     return read(options, progress)

@@ -82,7 +82,7 @@ class ImportOptions:
         expected: an .npz with the outputs that the run must give.
         sanitize: checks to be compiled into the plugins for the run, of `pluginkit.build.SANITIZERS`.
         marked: outputs that a later engine has as shape tensors: INetworkDefinition::markOutputForShapes.
-        targets: the TensorRTs that the model is for, of which tables are asked.
+        targets: the TensorRTs that the model is for, of which tables are asked; none: those of the plugins' projects.
     """
 
     model: Path
@@ -237,9 +237,10 @@ def run(options: ImportOptions, progress: Progress = lambda _: None) -> Imported
         CheckFailed: no host takes a library.
     """
     found = _read(options, progress)
-    if not options.targets:
+    targets = options.targets or libraries.targets(options.plugins)
+    if not targets:
         return found
-    return replace(found, targets=of_model(onnx_graph.load(options.model), found.implementations, options.targets))
+    return replace(found, targets=of_model(onnx_graph.load(options.model), found.implementations, targets))
 
 
 def _read(options: ImportOptions, progress: Callable[[str], None]) -> Imported:

@@ -332,6 +332,11 @@ class ManifestModel(_SectionModel):
         self._others = tuple(others)
         return self
 
+    @property
+    def named_targets(self) -> tuple[TargetName, ...]:
+        """The TensorRTs that the file names in `[targets]`; none where it has no such section."""
+        return self.targets.tensorrt if "targets" in self.model_fields_set else ()
+
     def for_targets(self, names: Sequence[TargetName]) -> Self:
         """The plugin for other TensorRTs than pluginkit.toml says; itself where none is named."""
         return self.model_copy(update={"targets": TargetsSection(tensorrt=tuple(names))}) if names else self

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pluginkit.errors import UsageError
+from pluginkit.layouts import TargetName
 from pluginkit.manifest import Manifest
 from pluginkit.scaffold import signature, template, writing
 from pluginkit.scaffold.kernels import patterns
@@ -26,6 +27,7 @@ def new(
     formats: Sequence[str] = (),
     workspace: str = "",
     kernel: str = "",
+    targets: Sequence[TargetName] = (),
 ) -> Path:
     """Write a plugin project into a new folder of `directory`, as `pluginkit new NAME`.
 
@@ -42,6 +44,8 @@ def new(
         formats: tensor formats besides linear, as `chw32`, for the tensors that can have them.
         workspace: its size in bytes as an expression of the shapes' symbols: `4 * n * c`.
         kernel: the pattern that the kernel begins as (`pluginkit new --help` lists them). Empty: the usual one.
+        targets: the TensorRT that it is for: `8.5`, `10`, `11`, `rtx`. None: pluginkit.toml says nothing, which is 10,
+            11 and rtx.
 
     Returns:
         The project's folder: `directory/my_plugin`.
@@ -61,7 +65,13 @@ def new(
         formats=formats,
         workspace=workspace,
     )
-    return write(text, Path(directory), kernel=pattern)
+    return write(with_targets(text, targets), Path(directory), kernel=pattern)
+
+
+def with_targets(text: str, names: Sequence[TargetName]) -> str:
+    """A pluginkit.toml with the section that names the TensorRTs that it is for; as it is where none is named."""
+    named = ", ".join(f'"{name}"' for name in names)
+    return f"{text.rstrip()}\n\n[targets]\ntensorrt = [{named}]\n" if names else text
 
 
 def described(name: str, kernel: str, fields: Sequence[str] | None, **options: Any) -> tuple[str, str]:

@@ -10,11 +10,13 @@ import pytest
 from click.testing import CliRunner
 from onnx import parser
 
+from pluginkit import cli, scaffold
 from pluginkit.cli import targets as for_option
 from pluginkit.cli.inspection import check, doctor
 from pluginkit.cli.project import new
 from pluginkit.errors import UsageError
 from pluginkit.importing.engines.targets import of_model
+from pluginkit.importing.files import libraries
 from pluginkit.importing.implementations import find_implementations
 from pluginkit.installation import tensorrt8
 from pluginkit.layouts import TARGETS, TargetName
@@ -119,3 +121,20 @@ def test_resolve_takes_the_same_names() -> None:
     assert described("rtx").key == described("rtx=1.7.1").key
     with pytest.raises(UsageError):
         described("9")
+
+
+def test_a_project_names_its_targets_for_a_model(tmp_path: Path) -> None:
+    project = scaffold.new("Foo", directory=tmp_path, targets=("8.5", "rtx"))
+    assert Manifest.load(project).named_targets == ("8.5", "rtx")
+    assert libraries.targets([project, project / "pluginkit.toml"]) == ("8.5", "rtx")
+    other = scaffold.new("Bar", directory=tmp_path)
+    assert Manifest.load(other).named_targets == ()
+    assert libraries.targets([other, Path("lib.so")]) == ()
+
+
+@pytest.mark.parametrize(("words", "said"), [((), True), (("--namespace", "mine"), False)])
+def test_a_name_of_tensorrts_own_library_is_said(
+    tmp_path: Path, words: tuple[str, ...], said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["new", "LayerNorm", "--dir", str(tmp_path), *words]) == 0
+    assert ("LayerNorm 1 is in TensorRT's own plugin library (TensorRT 8.5)" in capsys.readouterr().err) is said

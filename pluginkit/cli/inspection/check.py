@@ -23,6 +23,7 @@ from pluginkit.cli.report_files import check_writable
 from pluginkit.demands import NAMES, both
 from pluginkit.errors import CheckFailed
 from pluginkit.layouts import TARGETS, TargetName
+from pluginkit.manifest import Manifest
 from pluginkit.process import files
 from pluginkit.run.project_checks import ProjectOptions
 from pluginkit.run.project_fuzzing import prepare
@@ -113,7 +114,7 @@ _FILE = click.Path(path_type=Path)
     help="Folder with the inputs for --fuzz; new inputs are added.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for --fuzz.")
-@targets.option("none")
+@targets.option("[targets] of pluginkit.toml, or none")
 @click.option("--list", "listing", is_flag=True, help="List the checks and exit.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show passed and skipped checks.")
 def command(
@@ -200,7 +201,8 @@ def command(
         report = replace(report, results=baseline.apply(known, report.results))
     _write(report, json_file, junit_file, sarif_file)
     console.print(_shown(report, verbose=verbose))
-    told = _targets(report, layouts.targets(asked_for))
+    named = Manifest.load(project).named_targets if project is not None else ()
+    told = _targets(report, layouts.targets(asked_for) or named)
     console.print(Text("\n").join(Text(one) for _, one in told), end="\n" if told else "")
     console.print(_known(report, new_baseline), end="")  # on one line, for the shell
     return max([report.exit_code, *(code for code, _ in told)])

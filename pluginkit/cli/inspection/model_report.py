@@ -48,7 +48,7 @@ _OPTIONS = (
         "dynamic dimension: 1, 4, 16, or the smallest sizes that onnxruntime runs if NVIDIA's builder refuses "
         "these. May be repeated.",
     ),
-    targets.option("none"),
+    targets.option("[targets] of the plugins' projects, or none"),
     click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed for the inputs."),
     click.option(
         "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds before a step is stopped."

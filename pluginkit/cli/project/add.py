@@ -67,6 +67,6 @@ def command(
     click.echo("\nNext:")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test        # every plugin; {name} alone: --only '{name}/*'")
-    warn(name)
+    warn(manifest.plugin)
     if advice := BASES[manifest.plugin.base].advice:
         click.echo(f"\nNote: {advice}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from pluginkit import layouts, parser_operators
+from pluginkit import layouts, nvidia_plugins, parser_operators
 from pluginkit.bases import BASES
 from pluginkit.cli import progress, signature, targets, terminal
 from pluginkit.dtypes import DType
@@ -15,11 +15,13 @@ from pluginkit.errors import UsageError
 from pluginkit.installation import tensorrt8
 from pluginkit.layouts import BEFORE_V3, DEFAULT_TARGETS, TARGETS, TargetName
 from pluginkit.manifest import FILE_NAME, Manifest
+from pluginkit.manifest.signature import Plugin
 from pluginkit.process import files
 from pluginkit.process.escapes import quoted, shown
 from pluginkit.runtimes.tensorrt import foreseen
 from pluginkit.scaffold import new
 from pluginkit.scaffold.kernels.patterns import PATTERNS, advice, chosen
+from pluginkit.scaffold.project import with_targets
 
 
 @click.command("new")
@@ -190,7 +192,7 @@ def command(
     click.echo(f"  cd {quoted(str(_shown(project)))}")
     click.echo("  pluginkit build")
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
-    warn(name)
+    warn(manifest.plugin)
     if note := BASES[manifest.plugin.base].advice:
         click.echo(f"\nNote: {note}")
 
@@ -229,7 +231,7 @@ def _from_model(model: Path, directory: Path | None, asked: dict[str, Any], want
     click.echo(f"  pluginkit test{' --int8' if DType.INT8 in manifest.precisions() else ''}")
     others = "".join(f" --plugins {quoted(str(one))}" for one in asked["plugins"])
     click.echo(f"  cd - && pluginkit import {quoted(str(model))}{others} --plugins {folder}")
-    warn(manifest.plugin.name)
+    warn(manifest.plugin)
 
 
 def begins(kernel: str, manifest: Manifest) -> None:
@@ -263,7 +265,7 @@ def _from_torch(
     click.echo(f"  write what forward computes as a kernel into src/{manifest.slug}.cu")
     click.echo("  pluginkit build")
     click.echo("  pluginkit test")
-    warn(manifest.plugin.name)
+    warn(manifest.plugin)
 
 
 def _found(manifest: Manifest) -> None:
@@ -291,9 +293,8 @@ def _made(project: Path, wanted: tuple[TargetName, ...]) -> Manifest:
     if not wanted and tensorrt8.named() and manifest.plugin.base_in(BEFORE_V3):
         wanted = ("8.5", *DEFAULT_TARGETS)
     if wanted:
-        named = ", ".join(f'"{name}"' for name in wanted)
         file = project / FILE_NAME
-        files.write(file, f"{file.read_text(encoding='utf-8').rstrip()}\n\n[targets]\ntensorrt = [{named}]\n")
+        files.write(file, with_targets(file.read_text(encoding="utf-8"), wanted))
     click.echo(f"Made {_shown(project)}/")
     for line in tree(project, "  "):
         click.echo(line)
@@ -304,10 +305,17 @@ def _made(project: Path, wanted: tuple[TargetName, ...]) -> Manifest:
     return manifest
 
 
-def warn(name: str) -> None:
+def warn(plugin: Plugin) -> None:
     """Say on stderr what is unlucky about a plugin's name, if anything is."""
-    if warning := parser_operators.advice(name):
+    if warning := parser_operators.advice(plugin.name):
         click.echo(f"\nWarning: {warning}", err=True)
+    same = [one.when for one in nvidia_plugins.plugins(plugin.name) if one.version == plugin.version]
+    if same and not plugin.namespace:
+        click.echo(
+            f"\nWarning: {plugin.name} {plugin.version} is in TensorRT's own plugin library ({'; '.join(same)}). Where "
+            "that is initialized, as by trtexec, the registry refuses yours. --namespace gives it one of its own.",
+            err=True,
+        )
 
 
 def tree(folder: Path, indent: str) -> list[str]:

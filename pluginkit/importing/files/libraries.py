@@ -14,6 +14,7 @@ from pluginkit.creators.facts import CreatorFacts
 from pluginkit.creators.loading import Loaded
 from pluginkit.errors import CheckFailed, PluginCrashed, UsageError
 from pluginkit.importing.implementations import PluginLibrary
+from pluginkit.layouts import TargetName
 from pluginkit.library import inspect
 from pluginkit.library.loadable import loadable
 from pluginkit.library.origin import registers_here, registration
@@ -45,6 +46,13 @@ def read(paths: Sequence[Path], sanitize: Sequence[str], timeout: float, progres
         # Before a library is compiled for nothing.
         instrumentation.environment()
     return [_library(path, timeout, checks, progress) for path in paths]
+
+
+def targets(paths: Sequence[Path]) -> tuple[TargetName, ...]:
+    """The TensorRTs that the projects among `paths` name in their `[targets]`, each once."""
+    folders = [path if path.is_dir() else path.parent for path in paths if path.is_dir() or path.name == FILE_NAME]
+    found = [name for folder in folders for member in members(root(folder)) for name in member.manifest.named_targets]
+    return tuple(dict.fromkeys(found))
 
 
 def _library(path: Path, timeout: float, checks: Sequence[Instrumentation], progress: Progress) -> PluginLibrary:
