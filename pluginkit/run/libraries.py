@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pluginkit.build import PLAIN, Instrumentation, build, instrumentations
 from pluginkit.build.exports import exported
+from pluginkit.build.sources import build_checked, built_here
 from pluginkit.errors import BuildFailed, ToolMissing, UsageError
 from pluginkit.evaluators.protocol import ON_CPU, Build
 from pluginkit.library import gpu_code
@@ -83,10 +84,7 @@ def make(
             made += _under(gpus.library(options.project), wanted, there)
         return made
     if options.sanitize and not there:
-        raise UsageError(
-            f"--sanitize compiles its checks in, and {options.library} is tested as it is.",
-            hint="Leave out --library, or --sanitize where [library] in pluginkit.toml names another build's library.",
-        )
+        return list(_checked(options.library, wanted, step))
     if options.schedules and not on_cpu(options.library):
         raise UsageError(
             f"--schedules is for target cpu, and {options.library} was not built for it by this pluginkit.",
@@ -97,6 +95,23 @@ def make(
     for one in there:
         on_gpu.check(options.library, one)
     return _under(options.library, wanted, there)
+
+
+def _checked(library: Path, wanted: Sequence[Instrumentation], step: Step) -> Iterator[BuiltLibrary]:
+    """A library of `pluginkit build --sources`, whose sources are compiled with each of the checks.
+
+    Raises:
+        UsageError: another build made it, or its folder isn't there.
+    """
+    if not built_here(library):
+        raise UsageError(
+            f"--sanitize compiles its checks in, and {library} is tested as it is.",
+            hint="Leave out --library, or --sanitize where [library] in pluginkit.toml names another build's library; "
+            f"one of pluginkit build --sources needs the folder {library.stem}.build beside it.",
+        )
+    for instrumentation in wanted:
+        step(f"building {library.name} with {instrumentation.name}", 0, None)
+        yield BuiltLibrary(build_checked(library, instrumentation).library.resolve(), Build("cpu", instrumentation))
 
 
 def _under(library: Path, wanted: Sequence[Instrumentation], there: Sequence[OnGpu]) -> list[BuiltLibrary]:

@@ -14,6 +14,8 @@ from pluginkit import cli, elf
 from pluginkit.build.sources import SourceSet, build_sources, find, name_of
 from pluginkit.errors import BuildFailed, UsageError
 from pluginkit.importing.files import libraries
+from pluginkit.run.libraries import make
+from pluginkit.run.options import Options
 
 SAMPLES = Path(__file__).parents[1] / "adoption" / "samples"
 
@@ -74,7 +76,12 @@ def test_a_quick_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert with_checks.parent.name == "cpu-undefined"
     assert with_checks.read_bytes() != before
     assert library.read_bytes() == before
+    asked = Options(project=tmp_path, library=library, sanitize=("undefined",))
+    (tested,) = make(asked, ("cpu",), lambda *_: None)
+    assert (tested.path, tested.build.instrumentation.name) == (with_checks, "undefined")
     library.write_bytes(before + b"changed")
+    with pytest.raises(UsageError, match="is tested as it is"):
+        make(asked, ("cpu",), lambda *_: None)
     with pytest.raises(UsageError, match=r"compiles its checks in, and .*libgroup_sum\.so is run as it is"):
         libraries.read([library], ["undefined"], 60, lambda _: None)
     library.write_bytes(before)
