@@ -14,7 +14,7 @@ from typing_extensions import Self
 
 from pluginkit import cli
 from pluginkit.build.gpus import DriverInfo, Gpu
-from pluginkit.errors import ToolMissing, UsageError
+from pluginkit.errors import CheckFailed, ToolMissing, UsageError
 from pluginkit.importing.engines import loading, measured, measuring, whole
 from pluginkit.importing.engines.measured import EngineBench
 from pluginkit.importing.engines.measuring import EngineOptions
@@ -75,6 +75,13 @@ class Engines:
 
     def inspected(self, file: str) -> Any:
         return (WITH if Path(file).read_text() == "mine" else WITHOUT), 512
+
+    def tensors(self, file: str) -> str:
+        if self.wrong == "crash":
+            raise WorkerCrashed("SIGSEGV", "", False, "")
+        if self.wrong == "refuse":
+            raise CheckFailed("TensorRT doesn't deserialize the engine: creator failed")
+        return "x [2, 3]"
 
     def turns(self, files: list[str], feeds: dict[str, Any], rounds: int) -> Any:
         assert len({id(feeds)}) == 1
@@ -218,6 +225,22 @@ def test_options_that_do_not_go_together(
     mine, _ = pair(tmp_path)
     assert cli.run(["bench", str(mine), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "ok", "said"), [("", True, "x [2, 3]"), ("refuse", False, "creator failed"), ("crash", False, "SIGSEGV")]
+)
+def test_an_engine_is_deserialized(engines: type[Engines], tmp_path: Path, wrong: str, ok: bool, said: str) -> None:
+    engines.wrong = wrong
+    found = loading.deserialize(tmp_path / "model.plan", [])
+    assert found is not None
+    assert (found.ok, found.version) == (ok, "8.5.3.1")
+    assert said in found.message
+
+
+def test_no_engine_is_deserialized_where_nothing_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tensorrt8, "find", lambda: None)
+    assert loading.deserialize(tmp_path / "model.plan", []) is None
 
 
 def test_a_median_has_bounds() -> None:

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from pluginkit import nvidia_plugins
+from pluginkit import cli, nvidia_plugins
+from pluginkit.cli.store import engine as engine_command
 from pluginkit.errors import CheckFailed, UsageError
+from pluginkit.importing.engines.loading import Deserialized
 from pluginkit.registry import engines, fetching, lock, plans
 from pluginkit.registry.bundles import conflicts
 from pluginkit.registry.bundles.archive import Content, file_name
@@ -219,6 +221,62 @@ def test_what_a_plan_says() -> None:
     assert plans.guess(plan()) == plans.Guess((), 0, (80, 89))
     assert plans.guess(plan(layers=2)).plugins is None, "there are plugins, and what they are can't be told"
     assert plans.guess(b"") == plans.Guess((), 0, ())
+
+
+def plan8(*identities: Identity) -> bytes:
+    """Bytes as they were seen in a plan of TensorRT 8.5.3.1, built on an H200."""
+    header = b"ptrt" + bytes(4) + b"\xe8" + bytes(7) + b"\x7e\x4d" + bytes(6)
+    version = b"".join(b"\x02\x80\x01\x00" + bytes([part]) for part in (8, 5, 3, 1))
+    found = b""
+    for one in identities:
+        strings = b"".join(record(text).replace(b"\x13", b"\x18", 1) for text in one)
+        found += b"\x07\x80\x01\x00\x37\x21\x00\x03" + strings + b"\x01\x80\x03\x80\x01\x00PKP1"
+    return header + version + b"\x01\x12\x80\x01\x00" + found + bytes(9)
+
+
+def test_what_a_plan_of_8_5_says(store: Store, make: Make, tmp_path: Path) -> None:
+    assert plans.guess(plan8(("Leaky", "1", ""))) == plans.Guess((("Leaky", "1", ""),), 0, (), "8.5.3.1")
+    assert plans.guess(plan8()).tensorrt == "8.5.3.1"
+    assert plans.guess(b"ptrt" + bytes(60)).tensorrt == ""
+    engine = tmp_path / "model.plan"
+    engine.write_bytes(plan8(("Scale", "1", "acme")))
+    store.add(make())
+    found = engines.check(engine, Resolver(Stores([store]), SYSTEM))
+    assert (found.by, found.exit_code, found.tensorrt) == ("guess", 0, "8.5.3.1")
+
+
+@pytest.mark.parametrize(
+    ("ok", "said"), [(True, "deserializes it: x [4]"), (False, "doesn't deserialize it: no creator")]
+)
+def test_tensorrt_8_is_asked_for_its_own_engine(
+    store: Store,
+    make: Make,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ok: bool,
+    said: str,
+) -> None:
+    asked: list[Path] = []
+
+    def answer(engine: Path, libraries: list[tuple[Path, str]]) -> Deserialized:
+        asked.append(engine)
+        return Deserialized(ok, "8.5.3.1", "x [4]" if ok else "no creator")
+
+    monkeypatch.setattr(engine_command, "deserialize", answer)
+    store.add(make())
+    engine = tmp_path / "model.plan"
+    engine.write_bytes(plan8(("Scale", "1", "acme")))
+    words = ["engine", "check", str(engine), "--store", str(store.folder)]
+    assert cli.run(words) == int(not ok)
+    assert f"TensorRT 8.5.3.1 {said}" in capsys.readouterr().out
+    assert cli.run([*words, "--json"]) == int(not ok)
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["deserialized"]["ok"] is ok
+    assert plain["exit_code"] == int(not ok)
+    engine.write_bytes(plan(("Scale", "1", "acme")))
+    assert cli.run(words) == 0
+    assert asked == [engine, engine], "not for an engine of RTX"
 
 
 @given(st.binary(max_size=300), st.integers(0, 400))
