@@ -43,8 +43,12 @@ def build(
     given = LayerConfig(
         output_scales, output_formats, output_types, undeclared, declared_types, implicit_batch, shape_inputs, chooses
     )
-    clone = v3.network_clone if creator.kind == "v3" else v2_lifecycle.network_clone
-    plugin = clone(creator, layer_name, fields)
+    types = [spec.dtype for spec in profiles[0]]
+    plugin = (
+        v3.network_clone(creator, layer_name, fields)
+        if creator.kind == "v3"
+        else v2_lifecycle.network_clone(creator, layer_name, fields, types)
+    )
     built = LIFECYCLES[plugin.BASE].build(plugin, creator, layer_name, profiles, given)
     return replace(built, fields=fields)
 

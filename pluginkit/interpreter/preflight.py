@@ -5,13 +5,14 @@ NVIDIA's parser and builder refuse the same. Held against them by tests/fidelity
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 
 from pluginkit.dtypes import DType
 from pluginkit.errors import CheckFailed
 from pluginkit.interpreter import walker
+from pluginkit.network import api_model as api
 from pluginkit.network.networks import Array, Dims, Network, NetworkProfile, PluginCall, Range
 
 Identity = tuple[str, str, str]
@@ -40,15 +41,18 @@ def check(network: Network, identity: Identity) -> None:
     constants = {tensor.name for tensor in model.graph.initializer}
     for value in (value for value in model.graph.input if value.name not in constants):
         declared = tuple(dim.dim_value if dim.HasField("dim_value") else -1 for dim in value.type.tensor_type.shape.dim)
-        for profile in network.profiles:
-            where = f"profile {profile.name!r}, input {value.name!r}"
-            given = profile.shapes.get(value.name)
-            if given is not None:
-                _check_range(where, declared, given)
-            elif -1 in declared:
-                raise CheckFailed(
-                    f"{where}: it has dynamic dimensions, {list(declared)}, and the profile no shapes for it"
-                )
+        _check_profiles(value.name, declared, network.profiles)
+
+
+def check_api(network: api.ApiNetwork) -> None:
+    """Looks at the profiles of a network made by NVIDIA's API.
+
+    Raises:
+        CheckFailed: the first thing that is wrong.
+    """
+    for step in network.steps:
+        if isinstance(step, api.NetworkInput):
+            _check_profiles(step.out, step.dims, network.profiles)
 
 
 def check_feeds(profile: NetworkProfile, feeds: Mapping[str, Array]) -> None:
@@ -77,7 +81,7 @@ def check_feeds(profile: NetworkProfile, feeds: Mapping[str, Array]) -> None:
                     )
 
 
-def check_outputs(network: Network, outputs: Mapping[str, int]) -> None:
+def check_outputs(network: api.AnyNetwork, outputs: Mapping[str, int]) -> None:
     """Looks at how many outputs the plugin's nodes have.
 
     Args:
@@ -87,10 +91,14 @@ def check_outputs(network: Network, outputs: Mapping[str, int]) -> None:
     Raises:
         CheckFailed: a node has more.
     """
-    for node in walker.nodes(onnx.load_from_string(network.model).graph):
-        has = outputs.get(node.name)
-        if has is not None and len(node.output) > has:
-            raise CheckFailed(f"plugin node {node.name!r} has {len(node.output)} outputs, the plugin {has}")
+    if isinstance(network, Network):
+        asked = [(node.name, len(node.output)) for node in walker.nodes(onnx.load_from_string(network.model).graph)]
+    else:
+        asked = [(step.node, len(step.outs)) for step in network.steps if isinstance(step, api.PluginLayer)]
+    for node, count in asked:
+        has = outputs.get(node)
+        if has is not None and count > has:
+            raise CheckFailed(f"plugin node {node!r} has {count} outputs, the plugin {has}")
 
 
 def check_channels(calls: Iterable[PluginCall]) -> None:
@@ -124,6 +132,16 @@ def _check_identity(node: onnx.NodeProto, identity: Identity) -> None:
 def _text(identity: Identity) -> str:
     name, version, namespace = identity
     return f"{name} {version} in namespace {namespace!r}"
+
+
+def _check_profiles(name: str, declared: Dims, profiles: Sequence[NetworkProfile]) -> None:
+    for profile in profiles:
+        where = f"profile {profile.name!r}, input {name!r}"
+        given = profile.shapes.get(name)
+        if given is not None:
+            _check_range(where, declared, given)
+        elif -1 in declared:
+            raise CheckFailed(f"{where}: it has dynamic dimensions, {list(declared)}, and the profile no shapes for it")
 
 
 def _check_range(where: str, declared: Dims, given: Range) -> None:

@@ -2,7 +2,8 @@
 
 Entropy calibration follows Szymon Migacz, "8-bit Inference with TensorRT" (GTC 2017, session S7310): of all thresholds
 the one is taken at which the histogram of magnitudes, clipped there, loses least information (Kullback-Leibler
-divergence) by quantization to 128 levels. TensorRT's own calibrators are closed source; this is a model of them.
+divergence) by quantization to 128 levels. TensorRT's own calibrators are closed source; this is a model of them, which
+gives the scales that 8.5.3 wrote into its caches (tests/fidelity/tensorrt8/test_calibrators.py).
 """
 
 from __future__ import annotations
@@ -75,30 +76,45 @@ def covered(values: Sequence[Array], method: Method) -> tuple[float, float]:
 
     Args:
         values: what the tensor held, run by run; what isn't finite is left out.
-        method: `max` takes the smallest and the largest value, `entropy` clips them at `threshold`.
+        method: `max` takes the smallest and the largest value, `entropy` ends the wider side at `threshold` and clips
+            the other one there.
     """
-    flat = np.concatenate([np.asarray(one, np.float64).ravel() for one in values] or [np.zeros(0)])
-    finite = flat[np.isfinite(flat)]
-    if not finite.size:
-        return 0.0, 0.0
-    low, high = min(0.0, float(finite.min())), max(0.0, float(finite.max()))
+    flat = [np.asarray(one, np.float64).ravel() for one in values]
+    finite = [one[np.isfinite(one)] for one in flat]
+    low = min((float(one.min()) for one in finite if one.size), default=0.0)
+    high = max((float(one.max()) for one in finite if one.size), default=0.0)
+    low, high = min(0.0, low), max(0.0, high)
     if method == "entropy":
-        clip = threshold(np.abs(finite))
-        low, high = max(low, -clip), min(high, clip)
+        clip = threshold([np.abs(one) for one in finite])
+        return (max(low, -clip), clip) if high >= -low else (-clip, min(high, clip))
     return low, high
 
 
-def threshold(magnitudes: Array) -> float:
-    """The magnitude above which values are clipped, by entropy calibration.
+def threshold(magnitudes: Sequence[Array]) -> float:
+    """The magnitude above which values are clipped, by entropy calibration of batches.
 
+    It can be above all values: by half a bin of the histogram, or by more where a later batch has made that wider.
     Among thresholds that lose the same the largest is taken: it clips least. 0 for no values or zeros only.
     """
-    largest = float(magnitudes.max()) if magnitudes.size else 0.0
-    if largest == 0.0:
-        return 0.0
-    counts, _ = np.histogram(magnitudes, bins=BINS, range=(0.0, largest))
-    best = _best_kept(counts.astype(np.float64).tobytes())
-    return largest if best == BINS else (best + 0.5) * largest / BINS
+    counts, width = _histogram(magnitudes)
+    return (_best_kept(counts.tobytes()) + 0.5) * width if width else 0.0
+
+
+def _histogram(magnitudes: Sequence[Array]) -> tuple[Array, float]:
+    """The counts of BINS bins, and a bin's width: the first batch that isn't zero sets it, and where a later one has a
+    larger value, it doubles, as often as needed. The first bin counts as the second: zeros tell nothing."""
+    counts, width = np.zeros(BINS), 0.0
+    for batch in magnitudes:
+        largest = float(batch.max()) if batch.size else 0.0
+        if not width and not largest:
+            continue
+        width = width or largest / BINS
+        while largest > width * BINS:
+            counts = np.concatenate([counts.reshape(-1, 2).sum(axis=1), np.zeros(BINS // 2)])
+            width *= 2
+        counts += np.bincount(np.minimum(batch / width, BINS - 1).astype(np.int64).ravel(), minlength=BINS)
+    counts[0] = counts[1]
+    return counts, width
 
 
 @functools.lru_cache(maxsize=64)

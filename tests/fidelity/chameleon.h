@@ -45,6 +45,9 @@ enum Fault : int32_t
     kCONFIGURE_FAILS = 16,
     kALIAS_BEYOND = 17,
     kNO_BUILD = 18,
+    // Of the plugins that run (tensorrt8/plugin) alone:
+    kINITIALIZE_FAILS = 19,
+    kENQUEUE_FAILS = 20,
 };
 
 //! How an output's shape is said: by its dimensions' expressions, or by a text.
@@ -71,6 +74,11 @@ struct Fields
     PerOutput opts{};
     PerOutput rules{};
     std::array<std::array<int32_t, kMAX_RANK>, kMAX_OUTPUTS> dims{}; // expressions
+    // Of the plugins that run (tensorrt8/plugin) alone: output i is factor * input of that number + offset.
+    PerOutput sources{};
+    PerOutput factors{1, 1, 1};
+    PerOutput offsets{};
+    int32_t format{0}; // of all tensors
 };
 
 constexpr size_t kNB_NUMBERS{sizeof(Fields) / sizeof(int32_t)};
@@ -122,6 +130,10 @@ inline std::vector<Entry> const& entries()
             row(label.c_str(), ("dims" + std::to_string(i)).c_str(), kMAX_RANK);
             list[list.size() - kMAX_RANK - 1].ranks = ranks + i;
         }
+        row("source", "sources", kMAX_OUTPUTS);
+        row("factor", "factors", kMAX_OUTPUTS);
+        row("offset", "offsets", kMAX_OUTPUTS);
+        one("format");
         list.push_back({"state", 0, static_cast<int32_t>(kNB_NUMBERS), false});
         return list;
     }();

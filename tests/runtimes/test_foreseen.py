@@ -45,7 +45,15 @@ def test_int8_in_flow_is_refused(whole_plan: Plan) -> None:
         row = rows[family]
         assert row is not None
         assert row.id == "quantized-in-flow"
-    assert rows["plain"] is None
+
+
+def test_int8_of_few_dimensions_is_refused(whole_plan: Plan) -> None:
+    one = next(one for one in whole_plan.networks if one.id == "plain/int8")
+    (call,) = one.calls
+    assert {len(shape) for three in call.inputs[0] for shape in three} == {2}
+    assert foreseen.of_network(one, "8.5") == foreseen.FEW_DIMENSIONS
+    more = tuple(tuple(tuple((*dims, 5) for dims in three) for three in profile) for profile in call.inputs)
+    assert foreseen.of_network(replace(one, calls=(replace(call, inputs=more),)), "8.5") is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["10", "11", "rtx"])

@@ -140,6 +140,13 @@ from pluginkit.process import early_build
     metavar="DIR",
     help="Record the results in DIR for pluginkit history.",
 )
+@click.option(
+    "--record-behaviour",
+    "behaviour",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="Write what the full TensorRT found here does with plugins in loops and conditionals, to be contributed.",
+)
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
 @click.pass_obj
 def command(program: bool | None, /, project: Path, **options: Any) -> int:

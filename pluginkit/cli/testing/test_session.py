@@ -19,13 +19,14 @@ from pluginkit.cli import farms, progress, table, terminal
 from pluginkit.cli.errors import show_error
 from pluginkit.cli.report_files import check_writable
 from pluginkit.cli.testing.precisions import chosen
-from pluginkit.errors import UsageError
+from pluginkit.errors import ToolMissing, UsageError
 from pluginkit.process import early_build, files
-from pluginkit.reporting import page
+from pluginkit.reporting import behaviours, page
 from pluginkit.run import messages, several_plugins, watching
 from pluginkit.run.executors import Executor
 from pluginkit.run.monorepo import changes, projects
 from pluginkit.run.options import Options, Shard, Step
+from pluginkit.runtimes.tensorrt import session
 from pluginkit.testing.calibration import Calibration, Method
 from pluginkit.testing.report import Report
 
@@ -59,10 +60,12 @@ def run(
     html: Path | None,
     history: Path | None,
     junit: Path | None,
+    behaviour: Path | None,
 ) -> int:
     """Tests, and tests again where `watch` is set; the exit code. The arguments are the command's."""
-    for file in (json_file, html, junit):
+    for file in (json_file, html, junit, behaviour):
         check_writable(file)
+    tensorrt = _tensorrt(target) if behaviour else ""
     if html is not None:
         page.check()
     kept = _history(history)
@@ -120,6 +123,8 @@ def run(
             )
             page.write(report, html, command=command_, whole=whole, reports=runs.reports)
             console.print(Text(f"Page: {html}"))
+        if behaviour is not None:
+            files.write(behaviour, behaviours.rows(runs.reports, tensorrt))
         kept(runs.reports)
         if runs.error is not None:
             raise runs.error
@@ -132,6 +137,21 @@ def run(
         watching.watch(options, watching.saved_files(options), screen)
     console.print("Stopped.")
     return 0
+
+
+def _tensorrt(target: Literal["auto", "cpu", "gpu"]) -> str:
+    """The version of the full TensorRT that the run asks.
+
+    Raises:
+        UsageError: the run is on the CPU, where it is not asked.
+        ToolMissing: it isn't here, or there is no GPU.
+    """
+    if target == "cpu":
+        raise UsageError("--record-behaviour asks the full TensorRT, on a GPU.", hint="Leave out --target cpu.")
+    found = session.probe()
+    if not found.found:
+        raise ToolMissing(f"--record-behaviour: {found.reason}.", hint=found.remedy)
+    return found.version
 
 
 def _ahead(once: Callable[[Options], Report], options: Options) -> Report:

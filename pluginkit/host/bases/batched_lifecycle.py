@@ -44,7 +44,7 @@ def build(
             hint="Give all inputs the same first dimension, or write the plugin against IPluginV3.",
         )
 
-    def configure(ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
+    def ask(plugin: BatchedPlugin[Any], ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
         formats.walk(plugin, [*ins, *outs], len(ins))
         # Which tensor a type is for isn't asked, and tensors of several formats can't be: so there is less to declare.
         same = [row for row in given.undeclared if len(set(row) - {Format.LINEAR.code}) == 1]
@@ -52,6 +52,8 @@ def build(
         formats.check_declared(plugin, [*ins, *outs], len(ins), less)
         if given.chooses:
             formats.ask_all(plugin, [*ins, *outs], len(ins))
+
+    def configure(plugin: BatchedPlugin[Any], ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
         plugin.configure(ins, outs, size)
 
-    return static_lifecycle.build(plugin, creator, layer, profiles[0], given, configure, size)
+    return static_lifecycle.build(plugin, creator, layer, profiles[0], given, ask, configure, size)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pluginkit.errors import CheckFailed
-from pluginkit.host.bases.static_plugin import StaticPlugin
-from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace
+from pluginkit.host.bases.static_plugin import MAX_DIMS, StaticPlugin
+from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace, for_8, timed
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding, HostBug
 from pluginkit.host.expressions import ShapeProgram
@@ -56,7 +56,8 @@ def build(
     layer: str,
     profile: Profile,
     given: LayerConfig,
-    configure: Callable[[Sequence[Desc], Sequence[Desc]], None],
+    ask: Callable[[Any, Sequence[Desc], Sequence[Desc]], None],
+    configure: Callable[[Any, Sequence[Desc], Sequence[Desc]], None],
     apart: int | None,
 ) -> BuiltPlugin:
     """Builds the layer of a plugin, which is destroyed by that.
@@ -67,7 +68,8 @@ def build(
         layer: the layer's name.
         profile: the inputs.
         given: what else the network has of the layer.
-        configure: asks for formats, and configures the plugin, with what it sees of inputs and outputs.
+        ask: asks a plugin for formats, with what it sees of inputs and outputs.
+        configure: configures a plugin with them.
         apart: the batch size, if the shapes are passed without it; else None.
 
     Raises:
@@ -80,20 +82,36 @@ def build(
     out_types = [plugin.output_data_type(i, types) for i in range(nb_outputs)]
     given.check_types(plugin.name_of("getOutputDataType"), types, out_types)
     out_dims = [plugin.output_dimensions(i, without_batch) for i in range(nb_outputs)]
+    out_whole = [d if apart is None else (apart, *d) for d in out_dims]
+    for index, dims in enumerate(out_whole):
+        if len(dims) > MAX_DIMS:
+            raise Finding(
+                plugin.name_of("getOutputDimensions"),
+                f"output {index} has {len(dims) - 1} dimensions, and {len(dims)} with the batch, expected at most "
+                f"{MAX_DIMS}",
+                rule="T9",
+            )
     plugin.check_broadcast(len(without_batch), nb_outputs)
     ins = [Desc(d, s.dtype.code, s.format, s.scale) for d, s in zip(without_batch, profile, strict=True)]
     how = given.outputs(nb_outputs)
     outs = [Desc(d, t.code, form, scale) for d, t, (scale, form) in zip(out_dims, out_types, how, strict=True)]
-    configure(ins, outs)
-    plugin.initialize()
     size = 1 if apart is None else apart
-    workspace = check_workspace(plugin, _workspace(plugin, size))
-    check_outputs(plugin, nb_outputs)
+    asked = plugin.clone()
+    ask(asked, ins, outs)
+    one = asked.clone()
+    configure(one, ins, outs)
+    early = _workspace(one, size) if for_8(one) else 0
+    one.initialize()
+    workspace = check_workspace(one, max(early, _workspace(one, size)))
+    check_outputs(one, nb_outputs)
     # Before terminate, after which a plugin may be good for nothing more.
-    serialized = plugin.serialize()
-    plugin.terminate()
+    serialized = one.serialize()
+    one.terminate()
+    one.destroy()
+    if given.chooses:
+        timed(asked, lambda clone: configure(clone, ins, outs))
+    asked.destroy()
     plugin.destroy()
-    out_whole = [d if apart is None else (apart, *d) for d in out_dims]
     specs = [TensorSpec(t, d, d, d, d, *one) for t, d, one in zip(out_types, out_whole, how, strict=True)]
     return BuiltPlugin(
         plugin.BASE,

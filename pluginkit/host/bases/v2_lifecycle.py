@@ -10,22 +10,26 @@ configureWithFormat.
 | --- | --- | --- |
 | network | IPluginCreator::setPluginNamespace, createPlugin | the creator is registered in any namespace (I6) |
 |  | setPluginNamespace | the parser sets what the creator has (I5) |
+|  | getNbOutputs, getOutputDataType | 8.5.3 asks the first object: `first-object` |
 |  | clone, then destroy of the first | a network keeps a copy and its caller frees his own (L1, L4) |
 | analysis | getNbOutputs, getOutputDataType, getOutputDimensions | before any configure (T1, T6, T9-T12, T16) |
 |  | IO, layout 10: isOutputBroadcastAcrossBatch, canBroadcastInputAcrossBatch | TensorRT 11 has neither |
-| build | D: clone of the network's, of that one more for configurePlugin | 8.5.3: `formats-asked` |
+| build | clone of the network's, of that one more for configurePlugin | 8.5.3: `formats-asked` |
 |  | supportsFormatCombination for each tensor | later tensors are not set (C1) |
 |  | the same for every type and format at each tensor | 8.5.3, also behind a no: `formats-asked` |
 |  | D: configurePlugin with the types of other candidates | 8.5.3: `candidates` |
 |  | D: configurePlugin with -1, min, opt, max | C11 |
 |  | D: getWorkspaceSize at max and opt | C14; 8.5.3 asks before initialize: `workspace-asked` |
 |  | IO: configurePlugin with dims, type, format, scale | once, "prior to initialize()" |
+|  | IO, layout 8: getWorkspaceSize(maxBatchSize) | 8.5.3, before initialize: `workspace-asked` |
 |  | initialize | L6 |
 |  | IO: getWorkspaceSize(maxBatchSize) | "after initialize()", for any batch up to the maximum |
 |  | getSerializationSize, serialize, twice | initialized, before terminate (S1, S2) |
 |  | terminate, destroy | L4, L6 |
+|  | layout 8: all that `timed` calls of one more clone | 8.5.3, where it times enqueue: `timed-object` |
 | engine | deserializePlugin, setPluginNamespace, initialize | in another process (S3, I5, I6, L6) |
 | context | clone, attachToContext on the clone | a clone of an initialized plugin needs no initialize (L2, L11) |
+|  | an IPluginV2 itself, no clone | 8.5.3: `object-of-v2` |
 | first run | D: configurePlugin with the profile's opt as dims, where the run has other shapes | C11 |
 | new shapes, profile | D: configurePlugin with real dimensions, the profile's min, opt, max | C11; IO never again |
 | run | D: getWorkspaceSize, enqueue | the workspace has exactly that size, null for none |
@@ -45,7 +49,7 @@ times tactics, and this host's runs are all in `context`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Generic, TypeVar
 
@@ -53,13 +57,14 @@ from typing_extensions import Self
 
 from pluginkit import _native
 from pluginkit.demands import warn
+from pluginkit.dtypes import DType
 from pluginkit.host.bases.changed_fields import Fields, changed
 from pluginkit.host.bases.v2_plugin import V2Plugin
 from pluginkit.host.errors import Finding
 from pluginkit.host.handles import NONE, Handles
 from pluginkit.host.library import SPACE, Creator
 from pluginkit.host.spec import BuiltPlugin, TensorSpec
-from pluginkit.layouts import Layout, layout
+from pluginkit.layouts import BEFORE_V3, Layout, layout
 
 P = TypeVar("P", bound=V2Plugin[Any])
 
@@ -77,8 +82,8 @@ MAX_WORKSPACE = 1 << 40
 """Bytes; no GPU has as many. NVIDIA's builder gives a plugin that wants more than there is no tactic."""
 
 
-def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]:
-    """The copy that a network keeps.
+def network_clone(creator: Creator, layer: str, fields: Fields, types: Sequence[DType]) -> V2Plugin[Any]:
+    """The copy that a network keeps; `types` are the inputs', for which the first plugin is asked its outputs' too.
 
     Raises:
         Finding: no plugin, or one of another name or version than its creator's.
@@ -93,9 +98,25 @@ def network_clone(creator: Creator, layer: str, fields: Fields) -> V2Plugin[Any]
         if mine != its:
             message = f"answered {mine!r}, but its creator is that of {its!r}"
             raise Finding(original.name_of(method), message, rule="I1")
+    for index in range(original.nb_outputs()):
+        original.output_data_type(index, types)
     plugin = original.clone()
     original.destroy()
     return plugin
+
+
+def timed(plugin: V2Plugin[Any], configure: Callable[[V2Plugin[Any]], None]) -> None:
+    """Of a plugin for TensorRT 8, the life of a clone whose enqueue 8.5.3 times where types compete: `timed-object`."""
+    if not for_8(plugin):
+        return
+    clone = plugin.clone()
+    configure(clone)
+    clone.initialize()
+    clone.attach_to_context()
+    clone.detach_from_context()
+    clone.terminate()
+    clone.detach_from_context()
+    clone.destroy()
 
 
 def _put_into_namespace(plugin: V2Plugin[Any], made_by: str, creators: str | None) -> None:
@@ -144,7 +165,8 @@ class V2Layer(Generic[P]):
         _put_into_namespace(engine, "deserializePlugin", namespace)
         _check_restored(self._engine, built)
         self._engine.initialize()
-        self._plugin = self._clone()
+        # 8.5.3 runs an engine's IPluginV2 itself: `object-of-v2`.
+        self._plugin = self._engine if kind.BASE == "v2" else self._clone()
         self._plugin.attach_to_context(handles if _layout(self._plugin).hands_handles else NONE)
         self._first = True
 
@@ -172,13 +194,19 @@ class V2Layer(Generic[P]):
     def close(self) -> None:
         """Detaches, terminates and destroys."""
         self._plugin.detach_from_context()
-        if self._initialize_clones:
-            self._plugin.terminate()
-        self._plugin.destroy()
+        if self._plugin is not self._engine:
+            if self._initialize_clones:
+                self._plugin.terminate()
+            self._plugin.destroy()
         if not self._first:
             return
         self._engine.terminate()
         self._engine.destroy()
+
+
+def for_8(plugin: V2Plugin[Any]) -> bool:
+    """Whether its class is TensorRT 8's, so that no other one calls it."""
+    return _layout(plugin) is BEFORE_V3
 
 
 def _layout(plugin: V2Plugin[Any]) -> Layout:

@@ -75,6 +75,10 @@ class NetworkContexts:
         self._contexts = {name: opened(call, profile) for name, call in self._calls.items()}
         others = [number for number in range(len(network.profiles)) if number != profile and way == AS_8_5]
         self._beside = [opened(call, number) for call in self._calls.values() for number in others]
+        if way == AS_8_5:
+            # Of an engine of several profiles 8.5.3 makes clones for all of them in each context: one runs.
+            for call in self._calls.values():
+                opened(call, profile)
         self._masks: Iterator[Sequence[Array]] = iter(())
         self._ran = False
 

@@ -70,6 +70,7 @@ class HostChild:
             preflight.check(network, self._identity)
         else:
             api_structure.check(network)
+            preflight.check_api(network)
         listed_fields.check(self._manifest, self._creator.fields)
         # To ask for all types and formats in each network would take as long as all else of a build.
         chooses = network.family == "plain" and isinstance(network, Network) and not network.variant
@@ -77,8 +78,6 @@ class HostChild:
         for call in plugins_of(network):
             expected_shapes.check(self._manifest, call, built[call.node])
             expected_workspace.check(self._manifest, call, built[call.node])
-        if isinstance(network, ApiNetwork):
-            return built
         preflight.check_outputs(network, {node: len(plugin.shapes) for node, plugin in built.items()})
         return built
 

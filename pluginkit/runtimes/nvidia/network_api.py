@@ -91,6 +91,10 @@ class Player:
         """What the recurrences give."""
         return [layer.get_output(0) for layer in self._states.values()]
 
+    def tensor(self, name: str) -> trt.ITensor:
+        """A tensor that there is by now."""
+        return self._tensors[name]
+
     def play(self, step: api.Step) -> None:
         """One step, by its class."""
         try:

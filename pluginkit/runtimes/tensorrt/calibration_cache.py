@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 from pluginkit.errors import CheckFailed
 
@@ -24,3 +25,15 @@ def read(cache: bytes) -> dict[str, float]:
         return {name: struct.unpack(">f", bytes.fromhex(bits.rjust(8, "0")))[0] for name, bits in pairs}
     except (ValueError, struct.error) as error:
         raise CheckFailed(f"the calibration cache can't be read: {error}") from None
+
+
+def write(head: str, scales: Mapping[str, float]) -> bytes:
+    """The text of such a cache.
+
+    Args:
+        head: the first line, as `TRT-8503-EntropyCalibration2`: TensorRT reads a cache of its own version and of the
+            calibrator that it has.
+        scales: tensor -> scale.
+    """
+    lines = [f"{name}: {struct.pack('>f', scale).hex()}" for name, scale in scales.items()]
+    return "".join(f"{line}\n" for line in (head, *lines)).encode()

@@ -1,12 +1,14 @@
 """What a TensorRT makes of a plugin by the table of behaviours, without that TensorRT: networks that it refuses
 whatever the plugin, and what it accepts.
 
-What a TensorRT does with plugins in loops and conditionals is known of 8.5.3 only (docs/loops-and-conditionals.md).
+What a TensorRT does with plugins in loops and conditionals is known of 8.5.3 only (docs/loops-and-conditionals.md), and
+so is what it does with INT8 in few dimensions.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +19,14 @@ from pluginkit.dtypes import DType
 from pluginkit.interpreter.api_structure import reads
 from pluginkit.layouts import TARGETS, TargetName
 from pluginkit.network import api_model as api
-from pluginkit.network.networks import Network
+from pluginkit.network.networks import Network, PluginCall
 from pluginkit.runtimes.tensorrt.behaviours import BEHAVIOURS, Behaviour
 
 IN_LOOP, NESTED, QUANTIZED = (
     BEHAVIOURS[name] for name in ("plugin-in-loop", "plugin-in-if-in-if", "quantized-in-flow")
 )
+IN_BRANCH, IN_BRANCHES = (BEHAVIOURS[name] for name in ("plugin-in-branch", "plugins-in-branches"))
+SHARED, FEW_DIMENSIONS = (BEHAVIOURS[name] for name in ("shared-input-layers", "int8-few-dimensions"))
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,50 @@ def places(graph: onnx.GraphProto, is_plugin: Callable[[onnx.NodeProto], bool]) 
 
 def of_network(network: Network | api.ApiNetwork, target: TargetName) -> Behaviour | None:
     """Why a TensorRT refuses a test network, whatever the plugin; None where no reason is known."""
+    if row := next((row for place in _places_in(network) if (row := place.refused(target))), None):
+        return row
+    if target != "8.5":
+        return None
+    if isinstance(network, api.ApiNetwork) and _shares_inputs(network):
+        return SHARED
+    return FEW_DIMENSIONS if any(map(_has_few_dimensions, network.calls)) else None
+
+
+def shown_by(network: Network | api.ApiNetwork) -> Behaviour | None:
+    """The row of the table that a test network is an example of, by where its plugins stand; None where all stand
+    outside of conditionals and compute the same in each iteration of a loop."""
+    if refused := of_network(network, "8.5"):
+        return refused
+    inside = sum(place.conditionals > 0 for place in _places_in(network))
+    return {0: None, 1: IN_BRANCH}.get(inside, IN_BRANCHES)
+
+
+LEAST_OF_INT8 = 3
+"""Dimensions of an INT8 tensor of a plugin in TensorRT 8.5."""
+
+
+def _has_few_dimensions(call: PluginCall) -> bool:
+    ranks = zip(call.types, call.ranks, strict=True)
+    return call.live and any(kind is DType.INT8 and (rank or 0) < LEAST_OF_INT8 for kind, rank in ranks)
+
+
+def _shares_inputs(network: api.ApiNetwork) -> bool:
+    """Whether a plugin reads two input layers of a conditional or more, one of which another step reads too."""
+    inner = {step.out for step in network.steps if isinstance(step, api.BranchInput)}
+    readers = Counter(name for step in network.steps for name in {*reads(step)})
+    layers = [step.inputs for step in network.steps if isinstance(step, api.PluginLayer)]
+    return any(
+        sum(name in inner for name in names) > 1 and any(readers[name] > 1 for name in names if name in inner)
+        for names in layers
+    )
+
+
+def _places_in(network: Network | api.ApiNetwork) -> list[PluginPlace]:
     # What nothing depends on is left out by the builder before it can refuse it.
     live = {call.node for call in network.calls if call.live}
     if isinstance(network, Network):
-        found = list(places(onnx.load_from_string(network.model).graph, lambda node: node.name in live))
-    else:
-        found = [place for place in _by_api(network) if place.node in live]
-    return next((row for place in found if (row := place.refused(target))), None)
+        return list(places(onnx.load_from_string(network.model).graph, lambda node: node.name in live))
+    return [place for place in _by_api(network) if place.node in live]
 
 
 class _Graphs:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pluginkit.dtypes import DType
 from pluginkit.formats import Format
 from pluginkit.host import formats
 from pluginkit.host.bases.dynamic.plugin import DynamicPlugin
-from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace
+from pluginkit.host.bases.v2_lifecycle import Profile, V2Layer, check_outputs, check_workspace, timed
 from pluginkit.host.descriptors import Desc, DynamicDesc
 from pluginkit.host.errors import Finding
 from pluginkit.host.expressions import ShapeProgram
@@ -63,6 +64,8 @@ def build(
         # A plugin that has been terminated may be good for nothing more: for each profile there is one.
         one.terminate()
         one.destroy()
+        if given.chooses and not index:
+            timed(asked, partial(_configure, described=described))
         asked.destroy()
     plugin.destroy()
     return BuiltPlugin(
@@ -78,6 +81,10 @@ def build(
         tuple(configured),
         max(workspaces),
     )
+
+
+def _configure(plugin: DynamicPlugin, described: tuple[Sequence[DynamicDesc], Sequence[DynamicDesc]]) -> None:
+    plugin.configure_plugin(*described)
 
 
 Types = Sequence[int]

@@ -41,15 +41,24 @@ def build(
     if implicit_batch and static_lifecycle.batch(whole) is None:
         raise HostBug(f"inputs of the shapes {whole} have no batch in common")
 
-    def configure(ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
+    def ask(plugin: IOExtPlugin, ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
         formats.walk(plugin, [*ins, *outs], len(ins))
         formats.check_declared(plugin, [*ins, *outs], len(ins), given)
         if given.chooses:
             formats.ask_all(plugin, [*ins, *outs], len(ins))
+
+    def configure(plugin: IOExtPlugin, ins: Sequence[Desc], outs: Sequence[Desc]) -> None:
         plugin.configure_plugin(ins, outs)
 
     return static_lifecycle.build(
-        plugin, creator, layer, profiles[0], given, configure, static_lifecycle.batch(whole) if implicit_batch else None
+        plugin,
+        creator,
+        layer,
+        profiles[0],
+        given,
+        ask,
+        configure,
+        static_lifecycle.batch(whole) if implicit_batch else None,
     )
 
 

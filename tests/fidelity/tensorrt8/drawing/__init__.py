@@ -1,0 +1,1 @@
+"""What the cases are, and how they are drawn."""
