@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pluginkit/kernels/numbers.cuh>
-#include <pluginkit/kernels/order.cuh>
 
 #include <cuda_bf16.h>
 
@@ -46,15 +45,5 @@ struct Conversion<__nv_bfloat16>
         }
     }
 };
-
-namespace detail
-{
-
-template <>
-struct PackedOrder<__nv_bfloat16> : PairOrder<__nv_bfloat16, __nv_bfloat162>
-{
-};
-
-} // namespace detail
 
 } // namespace pluginkit::kernels

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pluginkit/kernels/numbers.cuh>
-#include <pluginkit/kernels/order.cuh>
 
 #include <cuda_fp16.h>
 
@@ -48,15 +47,5 @@ struct Conversion<__half>
         }
     }
 };
-
-namespace detail
-{
-
-template <>
-struct PackedOrder<__half> : PairOrder<__half, __half2>
-{
-};
-
-} // namespace detail
 
 } // namespace pluginkit::kernels

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// Blocks that exchange numbers: CUDA 11.8, compute capability 9.0.
-#if !defined(PLUGINKIT_TARGET_CPU) && defined(CUDART_VERSION) && CUDART_VERSION >= 11080
+// Stores into another block's memory that are counted there: CUDA 12.1, compute capability 9.0.
+#if !defined(PLUGINKIT_TARGET_CPU) && defined(CUDART_VERSION) && CUDART_VERSION >= 12010
 #define PLUGINKIT_KERNELS_CLUSTERS 1
 #endif
 
@@ -54,10 +54,11 @@ __device__ float ofFour(float const* numbers, Operation operation)
     return operation(operation(four.x, four.y), operation(four.z, four.w));
 }
 
-//! Over a block of at most 32 * Warps threads, all of which must call it; each gets the result.
-template <uint32_t Warps, typename Operation>
+//! Over a block, all of whose threads must call it; each gets the result.
+template <typename Operation>
 __device__ float reduceBlock(float value, Operation operation, Exchange const& exchange)
 {
+    constexpr uint32_t kSome = 16;
     float* const numbers = exchange.next();
     uint32_t const warps = blockDim.x / kLanes;
     value = warpReduce(value, operation);
@@ -65,140 +66,86 @@ __device__ float reduceBlock(float value, Operation operation, Exchange const& e
     {
         numbers[threadIdx.x / kLanes] = value;
     }
-    if (threadIdx.x >= warps && threadIdx.x < Warps)
+    if (threadIdx.x >= warps && threadIdx.x < kSome)
     {
         numbers[threadIdx.x] = Operation::kIdentity;
     }
     __syncthreads();
-    if constexpr (Warps % 4 == 0 && Warps <= 16)
+    if (warps > kSome)
     {
-        // Loads of four take less time than exchanges of lanes.
-        float result = ofFour(numbers, operation);
+        return foldFirst(numbers[threadIdx.x % kLanes < warps ? threadIdx.x % kLanes : 0], warps, operation);
+    }
+    // Loads of four take less time than exchanges of lanes.
+    float result = ofFour(numbers, operation);
+    if (warps > 4)
+    {
 #pragma unroll
-        for (uint32_t w = 4; w < Warps; w += 4)
+        for (uint32_t w = 4; w < kSome; w += 4)
         {
             result = operation(result, ofFour(numbers + w, operation));
         }
-        return result;
     }
-    else
-    {
-        return warpReduce<Warps>(numbers[threadIdx.x % Warps], operation); // every warp does the same
-    }
+    return result;
 }
 
-//! Lanes threads of a warp.
-template <uint32_t Lanes>
-struct LanesOfWarp
+//! Over `lanes` neighbouring threads of a warp, a power of two; each gets the result.
+template <typename Operation>
+__device__ float reduceLanes(float value, uint32_t lanes, Operation operation)
 {
-    static constexpr uint32_t kBlocks = 1;
-
-    Exchange exchange; // not needed
-
-    __device__ uint32_t thread() const
+    for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
     {
-        return threadIdx.x % Lanes;
+        value = operation(value, __shfl_xor_sync(kWholeWarp, value, static_cast<int>(distance)));
     }
+    return value;
+}
 
-    __device__ uint32_t threads() const
-    {
-        return Lanes;
-    }
-
-    __device__ int64_t row() const
-    {
-        return static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
-    }
-
-    template <typename Operation>
-    __device__ float reduce(float value, Operation operation) const
-    {
-        return warpReduce<Lanes>(value, operation);
-    }
-};
-
-//! All threads of a block of at most 32 * Warps.
-template <uint32_t Warps>
-struct WholeBlock
+//! The threads that have a row: neighbours in a warp, or all of a block.
+struct RowGroup
 {
-    static constexpr uint32_t kBlocks = 1;
-
     Exchange exchange;
+    uint32_t lanes; //!< a power of two of at most 32, or the block's threads
 
     __device__ uint32_t thread() const
     {
-        return threadIdx.x;
+        return lanes <= kLanes ? threadIdx.x & (lanes - 1) : threadIdx.x;
     }
 
     __device__ uint32_t threads() const
     {
-        return blockDim.x;
+        return lanes;
     }
 
-    __device__ int64_t row() const
+    //! Which of the block's groups it is.
+    __device__ uint32_t number() const
     {
-        return blockIdx.x;
+        return lanes <= kLanes ? threadIdx.x / lanes : 0;
+    }
+
+    __device__ uint32_t groups() const
+    {
+        return blockDim.x / lanes;
+    }
+
+    //! Whether it is this thread that writes what there is once a row.
+    __device__ bool first() const
+    {
+        return thread() == 0;
     }
 
     template <typename Operation>
     __device__ float reduce(float value, Operation operation) const
     {
-        return reduceBlock<Warps>(value, operation, exchange);
+        return lanes > kLanes    ? reduceBlock(value, operation, exchange)
+               : lanes == kLanes ? warpReduce(value, operation)
+                                 : reduceLanes(value, lanes, operation);
     }
 };
 
 #ifdef PLUGINKIT_KERNELS_CLUSTERS
-//! All threads of a cluster of Blocks blocks of at most 32 * Warps threads each (PTX ISA, "Cluster of Cooperative
-//! Thread Arrays"). A block writes its number into the memory of each; code for GPUs before 9.0 has none of that, and
-//! is not launched (`canCluster`). A block's memory is there once the block runs (CUDA Programming Guide, "Distributed
-//! Shared Memory"): all threads call `arriveInCluster` when they start, `waitForCluster` before the first reduction.
-template <uint32_t Warps, uint32_t Blocks>
-struct WholeCluster
-{
-    static constexpr uint32_t kBlocks = Blocks;
-
-    Exchange exchange;
-
-    __device__ uint32_t thread() const
-    {
-        return blockIdx.x % Blocks * blockDim.x + threadIdx.x;
-    }
-
-    __device__ uint32_t threads() const
-    {
-        return Blocks * blockDim.x;
-    }
-
-    __device__ int64_t row() const
-    {
-        return blockIdx.x / Blocks;
-    }
-
-    template <typename Operation>
-    __device__ float reduce(float value, Operation operation) const
-    {
-        value = reduceBlock<Warps>(value, operation, exchange);
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-        float* const numbers = exchange.next();
-        if (threadIdx.x < Blocks)
-        {
-            auto const mine = static_cast<uint32_t>(__cvta_generic_to_shared(numbers + blockIdx.x % Blocks));
-            uint32_t there = 0;
-            asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(mine), "r"(threadIdx.x));
-            asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
-        }
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-        waitForCluster();
-        value = warpReduce<Blocks>(numbers[threadIdx.x % Blocks], operation);
-#endif
-        return value;
-    }
-};
-
-//! Whether a kernel's code for this GPU is that of one with clusters, and the GPU can start such a one: a part of a GPU
-//! may have fewer multiprocessors together than a cluster has blocks. Asked at each launch: an answer that a template
-//! keeps in a static would hold the library in memory.
-inline bool canCluster(void const* kernel, cudaLaunchConfig_t const& config) noexcept
+//! How many clusters run at once; 0 where the kernel's code for this GPU is not that of one with clusters, or the GPU
+//! can't start such a one: a part of a GPU may have fewer multiprocessors together than a cluster has blocks. Asked at
+//! each launch: an answer that a template keeps in a static would hold the library in memory.
+inline int64_t clustersAtOnce(void const* kernel, cudaLaunchConfig_t const& config) noexcept
 {
     cudaFuncAttributes attributes{};
     int clusters = 0;
@@ -206,9 +153,9 @@ inline bool canCluster(void const* kernel, cudaLaunchConfig_t const& config) noe
         (attributes.ptxVersion >= 90 && cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) != cudaSuccess))
     {
         static_cast<void>(cudaGetLastError()); // the next launch's error isn't this one
-        return false;
+        return 0;
     }
-    return clusters > 0;
+    return clusters;
 }
 #endif
 

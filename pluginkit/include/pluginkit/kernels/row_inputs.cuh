@@ -1,7 +1,6 @@
 //! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh and select.cuh.
 #pragma once
 
-#include <pluginkit/kernels/shifted.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <cstddef>
@@ -190,6 +189,29 @@ __device__ void loadOne(Input<T> const& in, Chunk<Size, Whole> const& chunk, flo
     elements.unpack(in.scale, numbers);
 }
 
+//! The pack from element `first` on, of a tensor of `count` that begins at a multiple of 16 bytes, and reads nothing
+//! behind it if `canLoadShifted`: of words, of which each two neighbours have four bytes of it.
+template <typename T>
+__device__ Pack<T> loadShifted(T const* tensor, int64_t first)
+{
+    int64_t const begin = first * static_cast<int64_t>(sizeof(T));
+    auto const* const words = reinterpret_cast<uint32_t const*>(tensor) + begin / 4;
+    auto const shift = 8 * static_cast<uint32_t>(begin % 4);
+    Pack<T> result;
+#pragma unroll
+    for (int32_t w = 0; w < kPackWords; ++w)
+    {
+        result.words[w] = sizeof(T) >= sizeof(uint32_t) ? words[w] : __funnelshift_r(words[w], words[w + 1], shift);
+    }
+    return result;
+}
+
+template <typename T>
+__device__ bool canLoadShifted(int64_t first, int64_t count)
+{
+    return first + Pack<T>::kSize + static_cast<int64_t>(sizeof(uint32_t) / sizeof(T)) <= count;
+}
+
 template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chunk, float* numbers)
 {
@@ -288,26 +310,30 @@ __device__ void storeOne(Output<T> const& out, Chunk<Size, Whole> const& chunk, 
     }
 }
 
-//! Results of a chunk's elements, folded into one number.
+//! Results of a chunk's elements, folded into one number: each chunk by itself, so that no operation waits for those of
+//! all chunks before.
 template <int32_t Size, bool Whole, typename Operation>
 __device__ float foldChunk(float result, Operation operation, Chunk<Size, Whole> const& chunk, float const* numbers)
 {
+    uint32_t const present = chunk.full() ? 0U : chunk.present();
+    float folded = chunk.full() || isPresent(present, 0) ? numbers[0] : Operation::kIdentity;
     if (chunk.full())
     {
 #pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
+        for (int32_t j = 1; j < Size; ++j)
         {
-            result = operation(result, numbers[j]);
+            folded = operation(folded, numbers[j]);
         }
-        return result;
     }
-    uint32_t const present = chunk.present();
-#pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
+    else
     {
-        result = isPresent(present, j) ? operation(result, numbers[j]) : result;
+#pragma unroll
+        for (int32_t j = 1; j < Size; ++j)
+        {
+            folded = isPresent(present, j) ? operation(folded, numbers[j]) : folded;
+        }
     }
-    return result;
+    return operation(result, folded);
 }
 
 //! The inputs themselves: a matrix at its chunk, a shared row at its column. Nothing behind the last.
@@ -316,7 +342,6 @@ struct Inputs
 {
     static constexpr int32_t kCount = 0;
     static constexpr int32_t kMatrices = 0;
-    static constexpr bool kWide = false;
 
     template <int32_t Size, bool Whole>
     __device__ void loadAt(Chunk<Size, Whole> const& /*chunk*/, float (* /*numbers*/)[Size]) const
@@ -339,7 +364,7 @@ struct Inputs
     }
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/, bool /*has*/,
+    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/,
                            float (* /*numbers*/)[Size]) const
     {
     }
@@ -350,7 +375,6 @@ struct Inputs<First, Rest...>
 {
     static constexpr int32_t kCount = 1 + static_cast<int32_t>(sizeof...(Rest));
     static constexpr int32_t kMatrices = kIsMatrix<First> + Inputs<Rest...>::kMatrices;
-    static constexpr bool kWide = kIsWideRow<First> > 0 || Inputs<Rest...>::kWide; //!< a row that all rows share
 
     First first;
     Inputs<Rest...> rest;
@@ -390,10 +414,10 @@ struct Inputs<First, Rest...>
         rest.unpack(raw.rest, held + kIsMatrix<First>);
     }
 
-    //! All inputs' numbers: matrices' as they are held, the others' loaded, where there is such a chunk. What a
-    //! function doesn't use of them costs nothing: the compiler leaves out the load.
+    //! All inputs' numbers: matrices' as they are held, the others' loaded. What a function doesn't use of them costs
+    //! nothing: the compiler leaves out the load.
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& chunk, bool has, float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& chunk, float (*numbers)[Size]) const
     {
         if constexpr (kIsMatrix<First> == 1)
         {
@@ -405,17 +429,9 @@ struct Inputs<First, Rest...>
         }
         else
         {
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                numbers[0][j] = 0.0F;
-            }
-            if (has)
-            {
-                loadOne(first, chunk, numbers[0]);
-            }
+            loadOne(first, chunk, numbers[0]);
         }
-        rest.recall(held + kIsMatrix<First>, chunk, has, numbers + 1);
+        rest.recall(held + kIsMatrix<First>, chunk, numbers + 1);
     }
 };
 
@@ -426,8 +442,7 @@ struct Mapped
     static constexpr int32_t kMatrices = 1;
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, bool /*has*/,
-                           float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, float (*numbers)[Size]) const
     {
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)

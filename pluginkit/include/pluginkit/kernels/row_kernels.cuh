@@ -45,7 +45,7 @@ namespace detail
 template <typename Place, typename T>
 __device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
 {
-    if (place.chunks > 0 && place.group.thread() == 0)
+    if (place.chunks > 0 && place.group.first())
     {
         toElement(out.data[place.row], number, out.inverse);
     }
@@ -138,8 +138,8 @@ struct StreamedRow
     }
 };
 
-//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers. Full: each thread has as many.
-template <int32_t Size, bool Whole, int32_t Chunks, bool Full, typename Group, typename In>
+//! A row in registers: of at most Chunks chunks a thread, the matrices' numbers. Each thread has the first Sure chunks.
+template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, typename Group, typename In>
 struct HeldRow
 {
     Place<Size, Whole, Group> place;
@@ -153,7 +153,7 @@ struct HeldRow
 
     __device__ bool has(int32_t k) const
     {
-        return Full || chunkAt(k) < place.chunks;
+        return k < Sure || chunkAt(k) < place.chunks;
     }
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
@@ -163,7 +163,7 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (Full || chunkAt(k) < from.chunks)
+            if (k < Sure || chunkAt(k) < from.chunks)
             {
                 in.load(from.at(chunkAt(k)), raw[k]);
             }
@@ -180,13 +180,13 @@ struct HeldRow
         }
     }
 
-    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of zeros. (They
-    //! are an argument since g++ takes functions of several kinds of rows for one, and would warn of that one's array.)
+    //! The function of each element of chunk k, whose numbers are `mine`. (They are an argument since g++ takes
+    //! functions of several kinds of rows for one, and would warn of that one's array.)
     template <typename Function>
     __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
+        in.recall(mine, place.at(chunkAt(k)), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -197,23 +197,11 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            float results[Size];
-            apply(k, held[k], function, results);
-            if constexpr (Full && Size > 1)
+            if (has(k))
             {
-                // Each chunk by itself: no operation waits for those of all chunks before.
-                float folded = results[0];
-#pragma unroll
-                for (int32_t j = 1; j < Size; ++j)
-                {
-                    folded = operation(folded, results[j]);
-                }
-                result = operation(result, folded);
-            }
-            else
-            {
-                float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
-                result = has(k) ? folded : result;
+                float results[Size];
+                apply(k, held[k], function, results);
+                result = foldChunk(result, operation, place.at(chunkAt(k)), results);
             }
         }
         return place.group.reduce(result, operation);
@@ -222,11 +210,14 @@ struct HeldRow
     template <typename Function>
     __device__ auto map(Function const& function) const
     {
-        HeldRow<Size, Whole, Chunks, Full, Group, Mapped> mapped{place, {}, {}};
+        HeldRow<Size, Whole, Chunks, Sure, Group, Mapped> mapped{place, {}, {}};
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            apply(k, held[k], function, mapped.held[k][0]);
+            if (has(k))
+            {
+                apply(k, held[k], function, mapped.held[k][0]);
+            }
         }
         return mapped;
     }
@@ -234,15 +225,19 @@ struct HeldRow
     template <typename T, typename Function>
     __device__ void write(Output<T> const& out, Function const& function, float factor = 1.0F) const
     {
+        if (Sure > 0 && place.chunks == 0)
+        {
+            return; // there is no such row
+        }
         auto const scaled = multiplied(out, factor);
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            float results[Size];
-            apply(k, held[k], function, results);
-            multiply<T>(factor, results);
             if (has(k))
             {
+                float results[Size];
+                apply(k, held[k], function, results);
+                multiply<T>(factor, results);
                 storeOne(scaled, place.at(chunkAt(k)), results);
             }
         }
@@ -254,37 +249,6 @@ struct HeldRow
         setOne(place, out, number);
     }
 };
-
-//! All of a thread's words of a row are loaded before the first is converted: so many loads are under way at once.
-template <int32_t Words, typename Row>
-__device__ void loadWords(Row& row)
-{
-    typename decltype(row.in)::template Raw<4> raw[Words] = {};
-#pragma unroll
-    for (int32_t k = 0; k < Words; ++k)
-    {
-        if (row.has(k))
-        {
-            row.in.load(row.at(k), raw[k]);
-        }
-    }
-#pragma unroll
-    for (int32_t k = 0; k < Words; ++k)
-    {
-        row.in.unpack(raw[k], row.held[k]);
-    }
-}
-
-//! Over `lanes` neighbouring threads of a warp, a power of two; each gets the result.
-template <typename Operation>
-__device__ float reduceLanes(float value, uint32_t lanes, Operation operation)
-{
-    for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
-    {
-        value = operation(value, __shfl_xor_sync(kWholeWarp, value, static_cast<int>(distance)));
-    }
-    return value;
-}
 
 template <typename Function, typename Row, typename... Out>
 __device__ void callOnRow(Function const& function, Row const& row, Outputs<Out...> const& outs)
@@ -304,19 +268,23 @@ __device__ void callOnRow(Function const& function, Row const& row, Outputs<Out.
     }
 }
 
+//! Of this many threads a block of `rowsKernel` has at most.
+template <int32_t Threads, typename Values>
+constexpr int32_t kThreadsOf = Values::kThreads > Threads ? Values::kThreads : Threads;
+
 } // namespace detail
 
-//! A row in the registers of a group of threads. Chunks of 0: too long for that, read again in each step. Ahead: a
-//! group has several rows, one after another, and loads the next one while it computes.
-template <int32_t Size, bool Whole, int32_t Chunks, bool Full, bool Ahead, uint32_t Threads, typename Group,
-          typename Function, typename Outs, typename In>
-__global__ void __launch_bounds__(Threads)
-    rowsKernel(Function const function, int64_t rows, int64_t columns, Outs const outs, In const in)
+//! `lanes` threads have a row in registers, each at most Chunks chunks; 0: the row is read again in each step.
+template <int32_t Size, bool Whole, int32_t Chunks, int32_t Threads, typename Function, typename Outs, typename In>
+__global__ void __launch_bounds__(Threads) rowsKernel(Function const function, int64_t rows, int64_t columns,
+                                                      uint32_t lanes, Outs const outs, In const in)
 {
+    using Group = detail::RowGroup;
     __shared__ alignas(16) float scratch[detail::kTurns * kWarps];
     uint32_t turn = 0;
-    Group const group{{scratch, &turn}};
-    auto const place = detail::placeOf<Size, Whole>(group, group.row(), rows, columns);
+    Group const group{{scratch, &turn}, lanes};
+    int64_t const number = static_cast<int64_t>(blockIdx.x) * group.groups() + group.number();
+    detail::Place<Size, Whole, Group> const place{detail::placeOfRow<Size, Whole>(number, rows, columns), group};
     detail::waitForStream();
     if constexpr (Chunks == 0)
     {
@@ -324,35 +292,11 @@ __global__ void __launch_bounds__(Threads)
     }
     else
     {
-        if constexpr (Group::kBlocks > 1)
-        {
-            detail::arriveInCluster();
-        }
-        detail::HeldRow<Size, Whole, Chunks, Full, Group, In> row{place, in, {}};
+        detail::HeldRow<Size, Whole, Chunks, 0, Group, In> row{place, in, {}};
         typename In::template Raw<Size> raw[Chunks] = {};
         row.load(place, raw);
         row.unpack(raw);
-        if constexpr (Group::kBlocks > 1)
-        {
-            detail::waitForCluster();
-        }
-        for (;;)
-        {
-            int64_t const next = row.place.row + gridDim.x;
-            auto after = row.place;
-            if (Ahead && next < rows)
-            {
-                after = detail::placeOf<Size, Whole>(group, next, rows, columns);
-                row.load(after, raw);
-            }
-            detail::callOnRow(function, row, outs);
-            if (!Ahead || next >= rows)
-            {
-                return;
-            }
-            row.place = after;
-            row.unpack(raw);
-        }
+        detail::callOnRow(function, row, outs);
     }
 }
 

@@ -9,18 +9,18 @@
 //!     };
 //!     kernels::launchTopK(stream, rows, columns, k, Kept{}, kernels::output<__half>(y), kernels::input<__half>(x));
 //!
-//! Rows that fit into registers are read once (topk_rows.cuh). Of others the k-th largest element is found by its bits,
-//! eight at a time: as many are counted as have each of their 256 values. Such a row is read again for each eight bits
-//! and once for the results, from the caches where it fits into them.
+//! A block has a row, in shared memory where it fits there (of 40 KiB at most), else in the caches. k elements are at
+//! least as large as the k-th largest of the threads' largest ones, and few others, among which the row's k-th largest
+//! is found bit by bit; where they are more than the block's threads (many equal ones, or a large k), among all of the
+//! row's elements.
 #pragma once
 
-#include <pluginkit/kernels/order.cuh>
-#include <pluginkit/kernels/row_inputs.cuh>
+#include <pluginkit/kernels/launch.cuh>
+#include <pluginkit/kernels/row_staged.cuh>
 #include <pluginkit/kernels/rows.cuh>
-#include <pluginkit/kernels/tensors.cuh>
-#include <pluginkit/kernels/topk_rows.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -32,190 +32,221 @@ namespace pluginkit::kernels
 namespace detail
 {
 
-constexpr uint32_t kDigitBits = 8;
-constexpr int32_t kDigits = 1 << kDigitBits;
-
-//! What is known of a row's k-th largest element, as a number of `Order`.
-struct Threshold
+//! Elements as unsigned numbers in the same order. Both zeros are the same number, and all NaNs the largest.
+template <typename T>
+struct Order
 {
-    uint32_t mask;   //!< the bits that are known
-    uint32_t number; //!< those bits
-    int32_t wanted;  //!< of the elements that have these bits, how many are among the k
-    int32_t have;    //!< how many have them
+    static_assert(sizeof(T) <= sizeof(uint32_t), "elements have at most 32 bits");
+    static constexpr uint32_t kBits = 8 * sizeof(T);
+    static constexpr uint32_t kSign = 1U << (kBits - 1);
+
+    static constexpr uint32_t kMost = kSign | (kSign - 1); //!< a NaN's number
+
+    uint32_t infinity; //!< its bits, or those of the largest number
+
+    __device__ static uint32_t bitsOf(T element)
+    {
+        uint32_t bits = 0;
+        memcpy(&bits, &element, sizeof element);
+        return bits;
+    }
+
+    __device__ static Order make()
+    {
+        T most;
+        toElement(most, INFINITY, 1.0F);
+        return {bitsOf(most)};
+    }
+
+    __device__ uint32_t of(T element) const
+    {
+        uint32_t const bits = bitsOf(element);
+        if constexpr (std::is_integral_v<T>)
+        {
+            return bits ^ kSign;
+        }
+        uint32_t const magnitude = bits & (kSign - 1);
+        uint32_t const number = (bits & kSign) != 0 ? kSign - magnitude : kSign + magnitude;
+        return magnitude > infinity ? 2 * kSign - 1 : number;
+    }
 };
 
-//! The next digit of the threshold, by one warp: of how many elements have each digit. All 32 lanes must call it, and
-//! the one that knows it writes it.
-inline __device__ void findDigit(int32_t const (&counts)[kDigits], uint32_t shift, Threshold& threshold)
+//! The largest number of `bits` bits of which `count` says that at least k are not below it; bit by bit. All threads of
+//! the block must call it, and get the same.
+template <typename Count>
+__device__ uint32_t largestOf(int32_t k, uint32_t bits, Count const& count)
 {
-    constexpr int32_t kEach = kDigits / static_cast<int32_t>(kLanes);
-    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
-    int32_t const last = kDigits - 1 - lane * kEach; // from the largest digit down
-    int32_t mine = 0;
-#pragma unroll
-    for (int32_t j = 0; j < kEach; ++j)
+    uint32_t number = 0;
+    for (uint32_t bit = 1U << (bits - 1); bit > 0; bit >>= 1U)
     {
-        mine += counts[last - j];
+        number |= count(number | bit) >= k ? bit : 0U;
     }
-    int32_t above = warpCount(mine) - mine;
-    Threshold const before = threshold;
-    __syncwarp(); // nobody writes it before all have read it
-    for (int32_t j = 0; j < kEach; ++j)
-    {
-        int32_t const count = counts[last - j];
-        if (above < before.wanted && before.wanted <= above + count)
-        {
-            threshold.mask = before.mask | static_cast<uint32_t>(kDigits - 1) << shift;
-            threshold.number = before.number | static_cast<uint32_t>(last - j) << shift;
-            threshold.wanted = before.wanted - above;
-            threshold.have = count;
-        }
-        above += count;
-    }
+    return number;
 }
 
-//! A chunk's elements, one by one.
-template <int32_t Size, typename T>
-__device__ void spread(Elements<Size, T> const& loaded, T (&elements)[Size])
+//! A row's k-th largest number. `wanted`: how many of those that equal it are among the k, of `have`.
+struct Threshold
 {
-    if constexpr (Size == 1)
-    {
-        elements[0] = loaded.element;
-    }
-    else
-    {
-        memcpy(&elements, &loaded.packs, sizeof elements);
-    }
-}
+    uint32_t number;
+    int32_t wanted;
+    int32_t have;
+};
 
-//! A block has a row. Whole: rows are made of chunks of Size elements.
-template <int32_t Threads, int32_t Size, bool Whole, typename Function, typename T, typename Out>
-__global__ void __launch_bounds__(Threads)
-    topKKernel(int64_t columns, int32_t k, Function const function, Output<Out> const y, Input<T> const x)
+//! A row's numbers, as a block of at most Threads threads reads them: thread by thread, one after another.
+template <int32_t Threads, typename T>
+struct TopKRow
 {
-    __shared__ int32_t counts[kDigits];
-    __shared__ int32_t scratch[Threads / static_cast<int32_t>(kLanes)];
-    __shared__ Threshold shared;
-    auto const thread = static_cast<int32_t>(threadIdx.x);
-    auto const row = placeOfRow<Size, Whole>(blockIdx.x, gridDim.x, columns);
-    auto const order = Order<T>::make();
-    // Nothing is known: all elements have those bits. If as many are wanted, or none, nothing else need be known.
-    Threshold threshold{0, 0, k, static_cast<int32_t>(columns)};
-    for (uint32_t shift = Order<T>::kBits; shift > 0 && threshold.wanted > 0 && threshold.wanted < threshold.have;)
+    T const* data;
+    int32_t columns;
+    Order<T> order;
+    int32_t (&counts)[2];
+    uint32_t (&candidates)[Threads];
+
+    template <typename Visit>
+    __device__ void each(Visit const& visit) const
     {
-        shift -= kDigitBits;
-        for (int32_t i = thread; i < kDigits; i += Threads)
+        for (auto c = static_cast<int32_t>(threadIdx.x); c < columns; c += static_cast<int32_t>(blockDim.x))
         {
-            counts[i] = 0;
+            visit(order.of(data[c]));
         }
-        if (thread == 0)
+    }
+
+    //! How many are not below a number.
+    __device__ int32_t count(uint32_t least) const
+    {
+        int32_t mine = 0;
+        each([&](uint32_t number) { mine += number >= least ? 1 : 0; });
+        mine = sumOfWarp(mine);
+        if (threadIdx.x == 0)
         {
-            shared = threshold;
+            counts[0] = 0;
         }
         __syncthreads();
-        for (int64_t chunk = thread; chunk < row.chunks; chunk += Threads)
+        if (threadIdx.x % kLanes == 0)
         {
-            auto const at = row.at(chunk);
-            Elements<Size, T> loaded;
-            loaded.load(x, at);
-            T elements[Size];
-            spread(loaded, elements);
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
+            atomicAdd(&counts[0], mine);
+        }
+        __syncthreads();
+        int32_t const all = counts[0];
+        __syncthreads(); // nobody clears it before all have read it
+        return all;
+    }
+
+    //! k elements are not below the k-th largest of the threads' largest ones, and in most rows few others: as many as
+    //! there are threads are searched without the rest.
+    __device__ Threshold threshold(int32_t k) const
+    {
+        constexpr uint32_t kBits = Order<T>::kBits;
+        auto const threads = static_cast<int32_t>(blockDim.x);
+        int32_t found = threads + 1;
+        if (k <= threads)
+        {
+            uint32_t mine = 0;
+            each([&](uint32_t number) { mine = max(mine, number); });
+            uint32_t const bound = largestOf(
+                k, kBits, [&](uint32_t least) { return __syncthreads_count(mine >= least ? 1 : 0); });
+            if (threadIdx.x == 0)
             {
-                uint32_t const number = order.of(elements[j]);
-                if (at.has(j) && (number & threshold.mask) == threshold.number)
-                {
-                    atomicAdd(&counts[(number >> shift) % kDigits], 1);
-                }
+                counts[1] = 0;
             }
+            __syncthreads();
+            each(
+                [&](uint32_t number)
+                {
+                    int32_t const at = number >= bound ? atomicAdd(&counts[1], 1) : threads;
+                    if (at < threads)
+                    {
+                        candidates[at] = number;
+                    }
+                });
+            __syncthreads();
+            found = counts[1];
         }
-        __syncthreads();
-        if (thread < static_cast<int32_t>(kLanes))
+        if (found > threads)
         {
-            findDigit(counts, shift, shared);
+            uint32_t const number = largestOf(k, kBits, [&](uint32_t least) { return count(least); });
+            int32_t const above = number == Order<T>::kMost ? 0 : count(number + 1);
+            return {number, k - above, count(number) - above};
         }
-        __syncthreads();
-        threshold = shared;
-        __syncthreads(); // nobody clears the counts before all have read what was made of them
+        bool const has = static_cast<int32_t>(threadIdx.x) < found;
+        uint32_t const mine = has ? candidates[threadIdx.x] : 0;
+        uint32_t const number = largestOf(
+            k, kBits, [&](uint32_t least) { return __syncthreads_count(mine >= least ? 1 : 0); });
+        int32_t const above = __syncthreads_count(mine > number ? 1 : 0);
+        return {number, k - above, __syncthreads_count(has && mine == number ? 1 : 0)};
+    }
+};
+
+//! A block has a row, in shared memory where it fits there.
+template <int32_t Threads, typename Function, typename T, typename Out>
+__global__ void __launch_bounds__(Threads) topKKernel(int32_t columns, int32_t k, bool shared, Function const function,
+                                                      Output<Out> const y, Input<T> const x)
+{
+    constexpr auto kInBlock = Threads / static_cast<int32_t>(kLanes);
+    __shared__ int32_t counts[2];
+    __shared__ uint32_t candidates[Threads];
+    __shared__ int32_t scratch[kInBlock];
+    extern __shared__ uint4 pluginkitStaged[];
+    auto const thread = static_cast<int32_t>(threadIdx.x);
+    int64_t const begin = int64_t{blockIdx.x} * columns;
+    T const* data = x.data + begin;
+    if (thread < kInBlock)
+    {
+        scratch[thread] = 0; // a block may have fewer warps
+    }
+    waitForStream();
+    if (shared)
+    {
+        auto* const memory = reinterpret_cast<char*>(pluginkitStaged);
+        RowTile const tile{begin, columns, int64_t{gridDim.x} * columns, columns};
+        tile.load(x.data, memory);
+        data = reinterpret_cast<T const*>(memory + tile.offset(sizeof(T)));
+    }
+    waitForTiles();
+    TopKRow<Threads, T> const row{data, columns, Order<T>::make(), counts, candidates};
+    Threshold threshold{0, 0, 0}; // all
+    if (k < columns)
+    {
+        threshold = k > 0 ? row.threshold(k) : Threshold{Order<T>::kMost, 0, 1};
     }
     // Of equal elements the first ones are taken. Where all of them are, they need not be counted.
     bool const counted = threshold.wanted < threshold.have;
-    int32_t equalBefore = 0;
-    for (int64_t first = 0; first < row.chunks; first += Threads)
+    int32_t left = threshold.wanted;
+    for (int32_t first = 0; first < columns; first += static_cast<int32_t>(blockDim.x))
     {
-        int64_t const chunk = first + thread;
-        auto const at = row.at(chunk);
-        Elements<Size, T> loaded{};
-        T elements[Size]{};
-        float numbers[Size]{};
-        if (chunk < row.chunks)
-        {
-            loaded.load(x, at);
-            loaded.unpack(x.scale, numbers);
-        }
-        spread(loaded, elements);
-        int32_t equal = 0; // of the chunk
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            bool const is = chunk < row.chunks && at.has(j);
-            equal += is && (order.of(elements[j]) & threshold.mask) == threshold.number ? 1 : 0;
-        }
-        int32_t total = 0;
-        int32_t left = threshold.wanted; // of equal ones that are taken from this chunk on
+        int32_t const c = first + thread;
+        bool const has = c < columns;
+        T const element = has ? data[c] : T{};
+        uint32_t const number = row.order.of(element);
+        bool const equal = has && number == threshold.number;
+        bool among = number >= threshold.number;
         if (counted)
         {
-            left -= equalBefore + countBefore(equal, total, scratch);
-            equalBefore += total;
+            int32_t total = 0;
+            int32_t const before = countBefore(equal ? 1 : 0, total, scratch);
+            among = number > threshold.number || (equal && before < left);
+            left -= total;
         }
-        if (chunk >= row.chunks)
+        if (has)
         {
-            continue;
+            y.set(begin + c, function(toNumber(element, x.scale), among));
         }
-        float results[Size];
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            uint32_t const number = order.of(elements[j]) & threshold.mask;
-            bool const same = number == threshold.number && at.has(j);
-            results[j] = function(numbers[j], number > threshold.number || (same && left > 0));
-            left -= counted && same ? 1 : 0;
-        }
-        storeOne(y, at, results);
     }
-}
-
-constexpr int32_t kTopKThreads = 256;
-
-//! A block for each row, whose elements are read again.
-template <typename Values, int32_t Size, bool Whole, typename Function, typename T, typename Out>
-void launchTopKOf(cudaStream_t stream, uint32_t rows, int64_t columns, int32_t k, Function const& function,
-                  Output<Out> y, Input<T> x) noexcept
-{
-    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kTopKThreads;
-    topKKernel<kThreads, Size, Whole><<<rows, kThreads, 0, stream>>>(columns, k, function, y, x);
 }
 
 template <typename Values, typename Function, typename T, typename Out>
 void launchTopKBy(cudaStream_t stream, int64_t rows, int64_t columns, int32_t k, Function const& function,
                   Output<Out> y, Input<T> x) noexcept
 {
-    constexpr int32_t kSize = largest(Pack<T>::kSize, Pack<Out>::kSize);
-    auto const blocks = static_cast<uint32_t>(rows);
-    bool const packed = canPack(y.data, x.data);
-    if (packed && columns % Pack<T>::kSize == 0 &&
-        launchTopKRows<Values, true>(stream, rows, columns, k, function, y, x))
-    {
-        return;
-    }
-    if (packed && columns > Pack<T>::kSize && launchTopKRows<Values, false>(stream, rows, columns, k, function, y, x))
-    {
-        return;
-    }
-    packed&& columns % kSize == 0 ? launchTopKOf<Values, kSize, true>(stream, blocks, columns, k, function, y, x)
-    : packed && columns > kSize   ? launchTopKOf<Values, kSize, false>(stream, blocks, columns, k, function, y, x)
-                                  : launchTopKOf<Values, 1, true>(stream, blocks, columns, k, function, y, x);
+    constexpr int64_t kEach = 16; // elements of a thread, unless the row has too many, or k is larger
+    constexpr int64_t kMost = Values::kThreads > 0 ? Values::kThreads : 512;
+    int64_t const wanted = Values::kThreads > 0 ? kMost : std::max<int64_t>(dividedUp(columns, kEach), k);
+    auto const threads = static_cast<uint32_t>(std::min(dividedUp(wanted, kLanes) * kLanes, kMost));
+    int64_t const bytes = columns * static_cast<int64_t>(sizeof(T)) + 2 * kPackBytes;
+    bool const shared = canPack(x.data) && bytes <= kRowTileBytes - 8192;
+    launchEarly(topKKernel<kMost, Function, T, Out>, static_cast<uint32_t>(rows),
+                {threads, static_cast<size_t>(shared ? bytes : 0)}, stream, static_cast<int32_t>(columns), k, shared,
+                function, y, x);
 }
 
 } // namespace detail

@@ -1,0 +1,211 @@
+//! Which kernel runs for rows, and with how many threads: the only place where that is decided. Plain C++, so that
+//! a test can print docs/kernels.md's table by it.
+//!
+//! Three loaders have a row in registers while its function runs, and a fourth reads it again in each step:
+//!
+//! - direct: threads of a warp, or a block, load a row's chunks of 16 bytes from global memory. Rows that aren't made of
+//!   whole chunks have chunks of 8 bytes if they are made of those; if not, a row's first and last chunk are its
+//!   neighbours', too.
+//! - staged: a block copies neighbouring rows, which are one piece of memory wherever a row begins, into shared memory
+//!   by 16 bytes, and back; a thread has single elements.
+//! - cluster: a cluster of blocks (compute capability 9.0), or a block, has one row after another, and the next one's
+//!   chunks are on their way while it computes.
+//! - again: what no cluster holds, and tensors that don't begin at multiples of 16 bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace pluginkit::kernels::detail
+{
+
+enum class RowLoader : int32_t
+{
+    kDirect,
+    kStaged,
+    kCluster,
+    kAgain,
+};
+
+//! What the policy looks at of a launch's tensors.
+struct RowTypes
+{
+    int32_t chunk;    //!< elements of 16 bytes of the smallest element type
+    int32_t matrices; //!< inputs that aren't the same for all rows
+    int32_t largest;  //!< bytes of the largest element of inputs and outputs that are matrices
+    int32_t tiles;    //!< bytes of an element in all of them
+    int32_t wide;     //!< inputs of elements of four bytes or more that all rows share
+};
+
+struct RowPlan
+{
+    RowLoader loader;
+    int32_t size;     //!< elements of a chunk
+    bool whole;       //!< whether rows are made of chunks
+    int32_t chunks;   //!< of a thread, at most
+    uint32_t threads; //!< of a row, in a block
+    uint32_t block;   //!< threads of a block
+    uint32_t blocks;  //!< of a row
+    int32_t rows;     //!< of a block's tile
+};
+
+//! How many numbers a thread has at most: more don't leave registers for the others.
+constexpr int32_t kMostNumbers = 64;
+
+//! Chunks of `size` elements that a thread of a block that has a row has at most.
+constexpr int32_t directChunks(int32_t size, int32_t matrices)
+{
+    int32_t const fit = kMostNumbers / (size * matrices);
+    return fit > 4 ? 4 : fit < 1 ? 1 : fit;
+}
+
+//! The same of a cluster, whose threads have the next row's, too. Of rows with several wide rows of weights fewer: what
+//! counts then is how many threads read those from shared memory.
+constexpr int32_t clusterChunks(RowTypes const& types)
+{
+    if (types.chunk <= 4)
+    {
+        return types.matrices > 1 ? 4 : 8;
+    }
+    int32_t const fit = directChunks(types.chunk, types.matrices);
+    return types.chunk >= 16 && types.wide > 1 && fit > 1 ? fit / 2 : fit;
+}
+
+constexpr uint32_t kDirectThreads = 512;
+constexpr uint32_t kClusterBlocks = 8;       //!< of a cluster: what every GPU of compute capability 9.0 can start together
+constexpr int64_t kFewRows = 512;         //!< what a launch waits for is then one row's time, and not the memory
+constexpr int64_t kFewThreads = 1 << 16U; //!< a GPU has more
+constexpr int64_t kRowTileBytes = 48 << 10U; //!< of shared memory that a block has without asking
+constexpr int32_t kRowTileElements = 8;        //!< elements of a row, of a thread of a tile, at most
+
+//! Threads of a cluster's block, at most.
+constexpr uint32_t clusterThreads(RowTypes const& types)
+{
+    return types.chunk >= 16 && types.wide > 1 ? 256 : 512;
+}
+
+constexpr int64_t dividedUp(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+//! So many threads of a warp that each has at most `each` of a row's chunks, a power of two; or whole warps.
+constexpr uint32_t threadsFor(int64_t chunks, int64_t each)
+{
+    int64_t const wanted = dividedUp(chunks, each);
+    if (wanted > 32)
+    {
+        return static_cast<uint32_t>(dividedUp(wanted, 32) * 32);
+    }
+    uint32_t threads = 1;
+    while (threads < wanted)
+    {
+        threads *= 2;
+    }
+    return threads;
+}
+
+//! The most chunks that a row of so many elements has: one that isn't made of them may begin within a chunk, and end
+//! within another.
+constexpr int64_t mostChunks(int32_t size, bool whole, int64_t columns)
+{
+    return whole ? columns / size : (columns + size - 2) / size + 1;
+}
+
+//! Threads of a block that has several rows.
+constexpr uint32_t blockOf(int64_t rows, uint32_t threads, uint32_t usual)
+{
+    return threads > 32 ? threads : rows * threads < kFewThreads ? 32 : usual;
+}
+
+constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t columns, int32_t size, bool whole)
+{
+    int64_t const chunks = mostChunks(size, whole, columns);
+    int32_t const most = directChunks(size, types.matrices);
+    // Few chunks need no more; and few rows take less time by more threads.
+    bool const single = whole && size == types.chunk && (chunks <= 4 || (rows <= kFewRows && chunks <= kDirectThreads));
+    int32_t const each = single ? 1 : most;
+    uint32_t threads = threadsFor(chunks, each);
+    if (threads == 1 && chunks > 1)
+    {
+        threads = 2; // neighbouring threads read neighbouring chunks
+    }
+    return {RowLoader::kDirect, size, whole, each, threads, blockOf(rows, threads, 256), 1, 1};
+}
+
+constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t columns)
+{
+    uint32_t const threads = columns <= kRowTileElements ? 1 : threadsFor(columns, kRowTileElements);
+    uint32_t lanes = threads;
+    while ((lanes & (lanes - 1)) != 0)
+    {
+        lanes += lanes & (0U - lanes); // the next power of two, so that a thread has more than half of its elements
+    }
+    int32_t const least = columns <= 4 ? 4 : 5;
+    auto const exact = static_cast<int32_t>(dividedUp(columns, lanes));
+    uint32_t const block = blockOf(rows, lanes, 256);
+    // A thread's part of what is on its way to a multiprocessor: 32 bytes.
+    bool const few = rows * lanes < kFewThreads;
+    int32_t const turns = few || types.largest >= 4 ? 1 : 4 / types.largest;
+    return {RowLoader::kStaged,
+            1,
+            true,
+            exact < least ? least : exact,
+            lanes,
+            block,
+            1,
+            static_cast<int32_t>(block / lanes) * turns};
+}
+
+//! Bytes of a block's tiles, of all matrices.
+constexpr int64_t rowTileBytes(RowTypes const& types, RowPlan const& plan, int64_t columns)
+{
+    return plan.rows * columns * types.tiles + 32 * 6;
+}
+
+//! Of the ways to share a row out among the blocks of a cluster the one that leaves the fewest threads without elements.
+constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64_t columns)
+{
+    int32_t const each = clusterChunks(types);
+    bool const whole = columns % types.chunk == 0;
+    int64_t const chunks = mostChunks(types.chunk, whole, columns);
+    RowPlan plan{RowLoader::kAgain, types.chunk, false, 0, kDirectThreads, kDirectThreads, 1, 1};
+    for (uint32_t blocks = 1; blocks <= (architecture >= 90 ? kClusterBlocks : 1); blocks *= 2)
+    {
+        auto const threads = static_cast<uint32_t>(dividedUp(dividedUp(dividedUp(chunks, blocks), each), 32) * 32);
+        bool const possible = threads <= clusterThreads(types) && (blocks == 1 || threads >= 64);
+        if (possible && (plan.loader == RowLoader::kAgain || blocks * threads <= plan.blocks * plan.threads))
+        {
+            plan = {RowLoader::kCluster, types.chunk, whole, each, threads, threads, blocks, 1};
+        }
+    }
+    return plan;
+}
+
+//! Architecture: 90 for compute capability 9.0. Packed: all tensors begin at multiples of 16 bytes.
+constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t rows, int64_t columns, bool packed)
+{
+    int32_t const size = types.chunk;
+    if (!packed || size < 4)
+    {
+        return {RowLoader::kAgain, 1, true, 0, 256, 256, 1, 1};
+    }
+    bool const whole = columns % size == 0;
+    bool const halves = !whole && columns % (size / 2) == 0;
+    bool const bytes = size >= 16;
+    // One-byte elements beside several wide rows of weights: those are read from shared memory.
+    bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
+    int64_t const mostStaged = bytes ? 4096 : 512;
+    if (!whole && !halves && columns <= mostStaged)
+    {
+        RowPlan const plan = stagedPlan(types, rows, columns);
+        if (rowTileBytes(types, plan, columns) <= kRowTileBytes)
+        {
+            return plan;
+        }
+    }
+    RowPlan const plan = directPlan(types, rows, columns, halves ? size / 2 : size, whole || halves);
+    uint32_t const most = bytes && rows > kFewRows ? 128 : kDirectThreads;
+    return !shared && plan.threads <= most ? plan : clusterPlan(architecture, types, columns);
+}
+
+} // namespace pluginkit::kernels::detail
