@@ -75,7 +75,7 @@ def compiled(source: Path, folder: Path, *includes: Path) -> Cost:
 
 
 def entries(cubin: Path) -> set[str]:
-    """The kernels of a cubin: each has a section of its code, `.text.` and its name, in the table of sections' names."""
+    """The sections of a cubin that are a kernel's code: `.text.` and its name."""
     data = cubin.read_bytes()
     table, size, count, names = (
         int.from_bytes(data[at : at + width], "little") for at, width in ((0x28, 8), (0x3A, 2), (0x3C, 2), (0x3E, 2))
@@ -106,7 +106,7 @@ def main() -> int:
             lines.append(_line(f"`{pattern}`", cost_of(pattern, Path(folder))))
     with tempfile.TemporaryDirectory() as folder:
         lines.append(_line("a softmax on CUB", compiled(HERE / "softmax_cub.cu", Path(folder))))
-    print("\n".join(lines))
+    sys.stdout.write("\n".join([*lines, ""]))
     if options.write:
         begin, end = "<!-- costs -->\n", "\n<!-- end of costs -->"
         text = PAGE.read_text(encoding="utf-8")

@@ -112,7 +112,7 @@ struct PartOfRow
         }
         return warpReduce(value, operation);
 #else
-        return reduceBlock(value, operation, {memory->numbers[0], turn});
+        return reduceWarps(warpReduce(value, operation), operation, {memory->numbers[0], turn});
 #endif
     }
 };

@@ -54,36 +54,27 @@ __device__ float ofFour(float const* numbers, Operation operation)
     return operation(operation(four.x, four.y), operation(four.z, four.w));
 }
 
-//! Over a block, all of whose threads must call it; each gets the result.
+//! Over a block of what each warp's threads have alike; all must call it, and each gets the result.
 template <typename Operation>
-__device__ float reduceBlock(float value, Operation operation, Exchange const& exchange)
+__device__ float reduceWarps(float value, Operation operation, Exchange const& exchange)
 {
-    constexpr uint32_t kSome = 16;
     float* const numbers = exchange.next();
     uint32_t const warps = blockDim.x / kLanes;
-    value = warpReduce(value, operation);
     if (threadIdx.x % kLanes == 0)
     {
         numbers[threadIdx.x / kLanes] = value;
     }
-    if (threadIdx.x >= warps && threadIdx.x < kSome)
+    if (threadIdx.x >= warps && threadIdx.x < (warps + 3) / 4 * 4)
     {
         numbers[threadIdx.x] = Operation::kIdentity;
     }
     __syncthreads();
-    if (warps > kSome)
-    {
-        return foldFirst(numbers[threadIdx.x % kLanes < warps ? threadIdx.x % kLanes : 0], warps, operation);
-    }
     // Loads of four take less time than exchanges of lanes.
     float result = ofFour(numbers, operation);
-    if (warps > 4)
+#pragma unroll 1
+    for (uint32_t w = 4; w < warps; w += 4)
     {
-#pragma unroll
-        for (uint32_t w = 4; w < kSome; w += 4)
-        {
-            result = operation(result, ofFour(numbers + w, operation));
-        }
+        result = operation(result, ofFour(numbers + w, operation));
     }
     return result;
 }
@@ -92,6 +83,7 @@ __device__ float reduceBlock(float value, Operation operation, Exchange const& e
 template <typename Operation>
 __device__ float reduceLanes(float value, uint32_t lanes, Operation operation)
 {
+#pragma unroll 1
     for (uint32_t distance = lanes / 2; distance > 0; distance /= 2)
     {
         value = operation(value, __shfl_xor_sync(kWholeWarp, value, static_cast<int>(distance)));
@@ -135,9 +127,12 @@ struct RowGroup
     template <typename Operation>
     __device__ float reduce(float value, Operation operation) const
     {
-        return lanes > kLanes    ? reduceBlock(value, operation, exchange)
-               : lanes == kLanes ? warpReduce(value, operation)
-                                 : reduceLanes(value, lanes, operation);
+        if (lanes < kLanes)
+        {
+            return reduceLanes(value, lanes, operation);
+        }
+        value = warpReduce(value, operation);
+        return lanes > kLanes ? reduceWarps(value, operation, exchange) : value;
     }
 };
 

@@ -134,14 +134,12 @@ constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t column
 
 constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t columns)
 {
-    uint32_t const threads = columns <= kRowTileElements ? 1 : threadsFor(columns, kRowTileElements);
-    uint32_t lanes = threads;
-    while ((lanes & (lanes - 1)) != 0)
+    uint32_t lanes = 1;
+    while (lanes * kRowTileElements < columns)
     {
-        lanes += lanes & (0U - lanes); // the next power of two, so that a thread has more than half of its elements
+        lanes *= 2;
     }
-    int32_t const least = columns <= 4 ? 4 : 5;
-    auto const exact = static_cast<int32_t>(dividedUp(columns, lanes));
+    auto const each = static_cast<int32_t>(dividedUp(columns, lanes)); // 5 to 8
     uint32_t const block = blockOf(rows, lanes, 256);
     // A thread's part of what is on its way to a multiprocessor: 32 bytes.
     bool const few = rows * lanes < kFewThreads;
@@ -149,7 +147,7 @@ constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t column
     return {RowLoader::kStaged,
             1,
             true,
-            exact < least ? least : exact,
+            each,
             lanes,
             block,
             1,
@@ -185,17 +183,24 @@ constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64
 constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t rows, int64_t columns, bool packed)
 {
     int32_t const size = types.chunk;
-    if (!packed || size < 4)
-    {
-        return {RowLoader::kAgain, 1, true, 0, 256, 256, 1, 1};
-    }
     bool const whole = columns % size == 0;
-    bool const halves = !whole && columns % (size / 2) == 0;
+    if (!packed || size < 4 || (!whole && columns <= 4))
+    {
+        uint32_t const threads = threadsFor(columns < 256 ? columns : 256, 1);
+        return {RowLoader::kAgain, 1, true, 0, threads, threads > 32 ? threads : 256, 1, 1};
+    }
     bool const bytes = size >= 16;
-    // One-byte elements beside several wide rows of weights: those are read from shared memory.
-    bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
-    int64_t const mostStaged = bytes ? 4096 : 512;
-    if (!whole && !halves && columns <= mostStaged)
+    // Few rows of bytes have more threads than many, which load the next one ahead where they are long.
+    uint32_t const most = bytes && rows > kFewRows ? 128 : kDirectThreads;
+    if (!whole && columns % (size / 2) == 0)
+    {
+        RowPlan const plan = directPlan(types, rows, columns, size / 2, true);
+        if (plan.threads <= most)
+        {
+            return plan;
+        }
+    }
+    else if (!whole && columns <= (bytes ? 4096 : 512))
     {
         RowPlan const plan = stagedPlan(types, rows, columns);
         if (rowTileBytes(types, plan, columns) <= kRowTileBytes)
@@ -203,8 +208,9 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
             return plan;
         }
     }
-    RowPlan const plan = directPlan(types, rows, columns, halves ? size / 2 : size, whole || halves);
-    uint32_t const most = bytes && rows > kFewRows ? 128 : kDirectThreads;
+    // One-byte elements beside several wide rows of weights: those are read from shared memory.
+    bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
+    RowPlan const plan = directPlan(types, rows, columns, size, whole);
     return !shared && plan.threads <= most ? plan : clusterPlan(architecture, types, columns);
 }
 

@@ -219,8 +219,7 @@ __device__ Outputs<First, Rest...> allMovedBy(Outputs<First, Rest...> const& out
 
 } // namespace detail
 
-//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or, but for
-//! rows of up to four, one less.
+//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or one less.
 template <int32_t Each, int32_t Threads, typename Function, typename Outs, typename In>
 __global__ void __launch_bounds__(Threads)
     stagedRowsKernel(bool early, Function const function, int64_t rows, int32_t columns, uint32_t lanes, int32_t inTile,
@@ -246,7 +245,7 @@ __global__ void __launch_bounds__(Threads)
         bool const present = mine < some;
         int32_t const begin = present ? mine * columns : 0;
         detail::Place<1, true, Group> const place{{first + mine, columns, 0, present ? columns : 0, 0, true}, group};
-        detail::HeldRow<1, true, Each, Each == 4 ? 0 : Each - 1, Group, In> row{
+        detail::HeldRow<1, true, Each, Each - 1, Group, In> row{
             place, detail::allMovedBy(inputs, begin), {}};
         typename In::template Raw<1> raw[Each] = {};
         row.load(place, raw);
@@ -275,8 +274,7 @@ void launchStagedRowsOf(Work const& work, RowPlan const& plan) noexcept
 template <typename Work>
 void launchStagedRows(Work const& work, RowPlan const& plan) noexcept
 {
-    plan.chunks == 4   ? launchStagedRowsOf<4>(work, plan)
-    : plan.chunks == 5 ? launchStagedRowsOf<5>(work, plan)
+    plan.chunks == 5   ? launchStagedRowsOf<5>(work, plan)
     : plan.chunks == 6 ? launchStagedRowsOf<6>(work, plan)
     : plan.chunks == 7 ? launchStagedRowsOf<7>(work, plan)
                        : launchStagedRowsOf<8>(work, plan);
