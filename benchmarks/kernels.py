@@ -108,10 +108,10 @@ def main() -> int:
         lines.append(_line("a softmax on CUB", compiled(HERE / "softmax_cub.cu", Path(folder))))
     sys.stdout.write("\n".join([*lines, ""]))
     if options.write:
-        begin, end = "<!-- costs -->\n", "\n<!-- end of costs -->"
+        begin, end = "<!-- costs -->\n", "<!-- end of costs -->"
         text = PAGE.read_text(encoding="utf-8")
         before, after = text[: text.index(begin) + len(begin)], text[text.index(end) :]
-        PAGE.write_text(before + "\n".join(lines) + after, encoding="utf-8")
+        PAGE.write_text(before + "\n".join([*lines, ""]) + after, encoding="utf-8")
     return 0
 
 

@@ -154,7 +154,7 @@ def _cub() -> list[dict[str, Any]]:
 
 def _of_each_type(arguments: list[str | Path], folder: Path, asked: list[str | Path]) -> list[dict[str, Any]]:
     """Compile a program for each type, all at once, and run them, one after another."""
-    command = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native"]
+    command: list[str | Path] = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native"]
 
     def compiled(number: int) -> Path:
         program = folder / f"program{number}"
@@ -163,7 +163,10 @@ def _of_each_type(arguments: list[str | Path], folder: Path, asked: list[str | P
 
     with ThreadPoolExecutor() as pool:
         programs = list(pool.map(compiled, range(len(TYPES))))
-    printed = [subprocess.run([one, *asked], check=True, stdout=subprocess.PIPE, text=True).stdout for one in programs]
+    printed = [
+        subprocess.run([str(one), *map(str, asked)], check=True, stdout=subprocess.PIPE, text=True).stdout
+        for one in programs
+    ]
     return [
         {"type": kind, **json.loads(line)}
         for kind, text in zip(TYPES, printed, strict=True)
