@@ -208,7 +208,7 @@ def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) 
     # A long scan comes behind a memset; constants around very many tiles have a form that doesn't wait; long rows of
     # bytes, and most by way of shared memory, start plainly, and selections of large tensors.
     by_shared_memory = (
-        r"stagedRowsKernel|keptRowsKernel|partRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
+        r"clusterRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
     )
     large = r"selectKernel|flagsKernel|placesKernel"
     names = rf"longScanKernel|padKernelILi\d+ELi\d+ELb0E|{by_shared_memory}|{large}"
@@ -217,7 +217,7 @@ def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) 
     early = [text for text in kernels if text not in plain]
     assert len(early) >= 40
     selections = ("selectBlockKernel", "markKernel", "markedKernel")
-    for name in ("wordRowsKernel", "tileRowsKernel", "packedScanKernel", "padRowsKernel", *selections):
+    for name in ("rowsKernel", "stagedRowsKernel", "packedScanKernel", "padRowsKernel", *selections):
         assert any(name in text for text in early), name
     for text in early:
         before, waited, behind = text.partition("griddepcontrol.wait;")

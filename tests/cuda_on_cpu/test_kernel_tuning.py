@@ -280,14 +280,9 @@ def test_the_largest_of_rows(anywhere: Load) -> None:
         )
         np.testing.assert_array_equal(found, np.where(among, numbers, np.float32(0.5)))
     rows = 65
-    in_warps = [(-(-rows // warps), warps * 32) for warps in (4, 2, 3, 32, 16, 4)]
-    again = [(rows, one) for one in THREADS]
-    for columns, expected in (
-        (64, in_warps),
-        (4 * 200, [in_warps[0], (rows, 64), (rows, 96), in_warps[3], in_warps[4], (rows, 224)]),
-        (4 * 1500, [(rows, 192), (rows, 384), (rows, 512), (rows, 192), (rows, 192), (rows, 192)]),
-        (4 * 9000, again),
-    ):
+    # A block has a row: as many threads as the row's elements are worth, or as many as are asked for.
+    for columns, usual in ((64, 32), (4 * 200, 64), (4 * 1500, 384), (4 * 9000, 512)):
+        expected = [(rows, threads) for threads in (usual, *THREADS[1:5], usual)]
         x = np.zeros((rows, columns), np.float32)
         sizes = wide(*x.shape)
         assert launches(lambda number, y, x=x, s=sizes: library.rowsLaunch(number, at(x), at(y), *s), x) == expected

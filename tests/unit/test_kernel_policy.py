@@ -37,7 +37,7 @@ int main()
         for (int chunk : {4, 8, 16})
         {
             int const bytes = 16 / chunk;
-            RowTypes const types{chunk, 1, bytes, 2 * bytes, 0};
+            RowTypes const types{chunk, 1, bytes, 2 * bytes, 0, 0, 0};
             auto const planned = [&](int64_t columns)
             { return planRows(architecture, types, (int64_t{1} << 27) / columns, columns, true); };
             for (int64_t columns = 1; columns <= MOST; ++columns)

@@ -34,12 +34,16 @@ namespace pluginkit::kernels
 namespace detail
 {
 
-//! Bytes of the larger of two elements of matrices, and of a wide element.
-template <typename... Tensors>
+template <typename Values, typename... Tensors>
 constexpr RowTypes rowTypes(int32_t matrices, int32_t wide)
 {
-    return {largest(Tensors::kSize...), matrices, largest(kRowTileBytesOf<Tensors>...), (0 + ... + kRowTileBytesOf<Tensors>),
-            wide};
+    return {largest(Tensors::kSize...),
+            matrices,
+            largest(kRowTileBytesOf<Tensors>...),
+            (0 + ... + kRowTileBytesOf<Tensors>),
+            wide,
+            Values::kThreads,
+            Values::kPacks};
 }
 
 //! What a launch of rows is given.
@@ -51,7 +55,7 @@ struct RowsWork<Tuning, Function, Outputs<Out...>, Inputs<In...>>
 {
     using Values = Tuning;
     static constexpr RowTypes kTypes =
-        rowTypes<Out..., In...>(Inputs<In...>::kMatrices, (0 + ... + kIsWideRow<In>));
+        rowTypes<Tuning, Out..., In...>(Inputs<In...>::kMatrices, (0 + ... + kIsWideRow<In>));
 
     cudaStream_t stream;
     int64_t rows;
@@ -62,15 +66,32 @@ struct RowsWork<Tuning, Function, Outputs<Out...>, Inputs<In...>>
 };
 
 //! A thread has Chunks chunks of a row of a block or a warp, or reads a row again in each step.
-template <int32_t Size, bool Whole, int32_t Chunks, typename Work>
+template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, typename Work>
 void launchRowsOf(Work const& work, RowPlan const& plan) noexcept
 {
     constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kDirectThreads), typename Work::Values>;
+    constexpr int32_t kNumbers = Size * Chunks * decltype(work.in)::kMatrices;
+    // What registers there are for.
+    constexpr int32_t kBlocks = kNumbers > 32 || Chunks == 0 ? 1 : kNumbers > 16 || !Whole ? 2 : 3;
     int64_t const inBlock = plan.block / plan.threads;
-    launchEarly(rowsKernel<Size, Whole, Chunks, kThreads, decltype(work.function), decltype(work.outs),
+    launchEarly(rowsKernel<Size, Whole, Chunks, Sure, kThreads, kBlocks, decltype(work.function), decltype(work.outs),
                            decltype(work.in)>,
                 static_cast<uint32_t>((work.rows + inBlock - 1) / inBlock), plan.block, work.stream, work.function,
                 work.rows, work.columns, plan.threads, work.outs, work.in);
+}
+
+//! Rows that are made of chunks of 16 bytes, of which a thread has at most Chunks.
+template <int32_t Size, int32_t Chunks, typename Work>
+void launchWhole(Work const& work, RowPlan const& plan) noexcept
+{
+    if constexpr (Chunks > 1)
+    {
+        if (plan.chunks < Chunks)
+        {
+            return launchWhole<Size, Chunks - 1>(work, plan);
+        }
+    }
+    launchRowsOf<Size, true, Chunks, Chunks - 1>(work, plan);
 }
 
 template <typename Work>
@@ -79,18 +100,14 @@ void launchDirect(Work const& work, RowPlan const& plan) noexcept
     constexpr RowTypes kTypes = Work::kTypes;
     constexpr int32_t kSize = kTypes.chunk;
     constexpr int32_t kHalf = kSize / 2;
-    constexpr int32_t kEach = directChunks(kSize, kTypes.matrices);
+    constexpr int32_t kEach = directChunks(kTypes, kSize);
     if (plan.size < kSize)
     {
-        launchRowsOf<kHalf, true, directChunks(kHalf, kTypes.matrices)>(work, plan);
-    }
-    else if (!plan.whole)
-    {
-        launchRowsOf<kSize, false, kEach>(work, plan);
+        launchRowsOf<kHalf, true, directChunks(kTypes, kHalf), 0>(work, plan);
     }
     else
     {
-        plan.chunks == 1 ? launchRowsOf<kSize, true, 1>(work, plan) : launchRowsOf<kSize, true, kEach>(work, plan);
+        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchRowsOf<kSize, false, directChunks(kTypes, kSize, false), 0>(work, plan);
     }
 }
 
@@ -129,10 +146,10 @@ void launchPlanned(Work const& work, bool packed) noexcept
         }
         if (packed)
         {
-            return launchRowsOf<kSize, false, 0>(work, {RowLoader::kAgain, kSize, false, 0, kDirectThreads, kDirectThreads, 1, 1});
+            return launchRowsOf<kSize, false, 0, 0>(work, {RowLoader::kAgain, kSize, false, 0, kDirectThreads, kDirectThreads, 1, 1});
         }
     }
-    launchRowsOf<1, true, 0>(work, plan);
+    launchRowsOf<1, true, 0, 0>(work, plan);
 }
 
 template <typename Values, typename Function, typename... Out, typename... In>

@@ -68,8 +68,12 @@ struct PartOfRow
     template <typename Operation>
     __device__ float reduce(float value, Operation operation) const
     {
-#if defined(PLUGINKIT_KERNELS_CLUSTERS) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
         value = warpReduce(value, operation);
+        if (blocks == 1)
+        {
+            return reduceWarps(value, operation, {memory->numbers[0], turn});
+        }
+#if defined(PLUGINKIT_KERNELS_CLUSTERS) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
         uint32_t const half = *turn & 1U;
         uint32_t const parity = *turn >> 1U & 1U;
         ++*turn;
@@ -112,7 +116,7 @@ struct PartOfRow
         }
         return warpReduce(value, operation);
 #else
-        return reduceWarps(warpReduce(value, operation), operation, {memory->numbers[0], turn});
+        return value; // no cluster is started
 #endif
     }
 };

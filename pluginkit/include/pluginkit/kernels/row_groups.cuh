@@ -110,18 +110,24 @@ struct RowGroup
     //! Which of the block's groups it is.
     __device__ uint32_t number() const
     {
-        return lanes <= kLanes ? threadIdx.x / lanes : 0;
+        return lanes <= kLanes ? threadIdx.x >> shift() : 0;
     }
 
     __device__ uint32_t groups() const
     {
-        return blockDim.x / lanes;
+        return lanes <= kLanes ? blockDim.x >> shift() : 1;
     }
 
     //! Whether it is this thread that writes what there is once a row.
     __device__ bool first() const
     {
         return thread() == 0;
+    }
+
+    //! A division by a number that the compiler doesn't know takes as long as much of a short row.
+    __device__ uint32_t shift() const
+    {
+        return static_cast<uint32_t>(__popc(lanes - 1));
     }
 
     template <typename Operation>

@@ -364,7 +364,7 @@ struct Inputs
     }
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/,
+    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/, bool /*has*/,
                            float (* /*numbers*/)[Size]) const
     {
     }
@@ -414,10 +414,10 @@ struct Inputs<First, Rest...>
         rest.unpack(raw.rest, held + kIsMatrix<First>);
     }
 
-    //! All inputs' numbers: matrices' as they are held, the others' loaded. What a function doesn't use of them costs
-    //! nothing: the compiler leaves out the load.
+    //! All inputs' numbers: matrices' as they are held, the others' loaded, where there is such a chunk. What a
+    //! function doesn't use of them costs nothing: the compiler leaves out the load.
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& chunk, float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& chunk, bool has, float (*numbers)[Size]) const
     {
         if constexpr (kIsMatrix<First> == 1)
         {
@@ -429,9 +429,17 @@ struct Inputs<First, Rest...>
         }
         else
         {
-            loadOne(first, chunk, numbers[0]);
+#pragma unroll
+            for (int32_t j = 0; j < Size; ++j)
+            {
+                numbers[0][j] = 0.0F;
+            }
+            if (has)
+            {
+                loadOne(first, chunk, numbers[0]);
+            }
         }
-        rest.recall(held + kIsMatrix<First>, chunk, numbers + 1);
+        rest.recall(held + kIsMatrix<First>, chunk, has, numbers + 1);
     }
 };
 
@@ -442,7 +450,8 @@ struct Mapped
     static constexpr int32_t kMatrices = 1;
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, bool /*has*/,
+                           float (*numbers)[Size]) const
     {
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)

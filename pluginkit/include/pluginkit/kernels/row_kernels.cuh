@@ -180,13 +180,14 @@ struct HeldRow
         }
     }
 
-    //! The function of each element of chunk k, whose numbers are `mine`. (They are an argument since g++ takes
+    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of anything: what
+    //! all threads do alike leaves nothing to wait for. (They are an argument since g++ takes
     //! functions of several kinds of rows for one, and would warn of that one's array.)
     template <typename Function>
     __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.recall(mine, place.at(chunkAt(k)), numbers);
+        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -197,12 +198,10 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (has(k))
-            {
-                float results[Size];
-                apply(k, held[k], function, results);
-                result = foldChunk(result, operation, place.at(chunkAt(k)), results);
-            }
+            float results[Size];
+            apply(k, held[k], function, results);
+            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
+            result = has(k) ? folded : result;
         }
         return place.group.reduce(result, operation);
     }
@@ -214,10 +213,7 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (has(k))
-            {
-                apply(k, held[k], function, mapped.held[k][0]);
-            }
+            apply(k, held[k], function, mapped.held[k][0]);
         }
         return mapped;
     }
@@ -233,11 +229,11 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
+            float results[Size];
+            apply(k, held[k], function, results);
+            multiply<T>(factor, results);
             if (has(k))
             {
-                float results[Size];
-                apply(k, held[k], function, results);
-                multiply<T>(factor, results);
                 storeOne(scaled, place.at(chunkAt(k)), results);
             }
         }
@@ -274,17 +270,22 @@ constexpr int32_t kThreadsOf = Values::kThreads > Threads ? Values::kThreads : T
 
 } // namespace detail
 
-//! `lanes` threads have a row in registers, each at most Chunks chunks; 0: the row is read again in each step.
-template <int32_t Size, bool Whole, int32_t Chunks, int32_t Threads, typename Function, typename Outs, typename In>
-__global__ void __launch_bounds__(Threads) rowsKernel(Function const function, int64_t rows, int64_t columns,
-                                                      uint32_t lanes, Outs const outs, In const in)
+//! `lanes` threads have a row in registers, each Chunks chunks or, if rows are made of chunks, one less; 0: the row is
+//! read again in each step. At least Blocks blocks of Threads threads share a multiprocessor's registers.
+template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, int32_t Threads, int32_t Blocks, typename Function,
+          typename Outs, typename In>
+__global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, Blocks))
+    rowsKernel(Function const function, int64_t rows, int64_t columns, uint32_t lanes, Outs const outs, In const in)
 {
     using Group = detail::RowGroup;
     __shared__ alignas(16) float scratch[detail::kTurns * kWarps];
     uint32_t turn = 0;
     Group const group{{scratch, &turn}, lanes};
     int64_t const number = static_cast<int64_t>(blockIdx.x) * group.groups() + group.number();
-    detail::Place<Size, Whole, Group> const place{detail::placeOfRow<Size, Whole>(number, rows, columns), group};
+    // Where there is no such row a thread loads another one, and writes nothing.
+    detail::Place<Size, Whole, Group> place{
+        detail::placeOfRow<Size, Whole>(number < rows ? number : rows - 1, rows, columns), group};
+    place.chunks = number < rows ? place.chunks : 0;
     detail::waitForStream();
     if constexpr (Chunks == 0)
     {
@@ -292,7 +293,7 @@ __global__ void __launch_bounds__(Threads) rowsKernel(Function const function, i
     }
     else
     {
-        detail::HeldRow<Size, Whole, Chunks, 0, Group, In> row{place, in, {}};
+        detail::HeldRow<Size, Whole, Chunks, Sure, Group, In> row{place, in, {}};
         typename In::template Raw<Size> raw[Chunks] = {};
         row.load(place, raw);
         row.unpack(raw);

@@ -34,6 +34,8 @@ struct RowTypes
     int32_t largest;  //!< bytes of the largest element of inputs and outputs that are matrices
     int32_t tiles;    //!< bytes of an element in all of them
     int32_t wide;     //!< inputs of elements of four bytes or more that all rows share
+    int32_t threads;  //!< of a block that has several rows; 0: the usual ones
+    int32_t packs;    //!< chunks of a thread, at most; 0: as usual
 };
 
 struct RowPlan
@@ -51,11 +53,14 @@ struct RowPlan
 //! How many numbers a thread has at most: more don't leave registers for the others.
 constexpr int32_t kMostNumbers = 64;
 
-//! Chunks of `size` elements that a thread of a block that has a row has at most.
-constexpr int32_t directChunks(int32_t size, int32_t matrices)
+//! Chunks of `size` elements that a thread of a block that has a row has at most: of rows that aren't made of chunks
+//! fewer, which take more registers each.
+constexpr int32_t directChunks(RowTypes const& types, int32_t size, bool whole = true)
 {
-    int32_t const fit = kMostNumbers / (size * matrices);
-    return fit > 4 ? 4 : fit < 1 ? 1 : fit;
+    int32_t const numbers = whole ? kMostNumbers : size >= 16 ? kMostNumbers / 2 : kMostNumbers / 4;
+    int32_t const fit = numbers / (size * types.matrices);
+    int32_t const most = types.packs > 0 ? types.packs : 4;
+    return fit > most ? most : fit < 1 ? 1 : fit;
 }
 
 //! The same of a cluster, whose threads have the next row's, too. Of rows with several wide rows of weights fewer: what
@@ -66,7 +71,7 @@ constexpr int32_t clusterChunks(RowTypes const& types)
     {
         return types.matrices > 1 ? 4 : 8;
     }
-    int32_t const fit = directChunks(types.chunk, types.matrices);
+    int32_t const fit = directChunks(types, types.chunk);
     return types.chunk >= 16 && types.wide > 1 && fit > 1 ? fit / 2 : fit;
 }
 
@@ -75,7 +80,8 @@ constexpr uint32_t kClusterBlocks = 8;       //!< of a cluster: what every GPU o
 constexpr int64_t kFewRows = 512;         //!< what a launch waits for is then one row's time, and not the memory
 constexpr int64_t kFewThreads = 1 << 16U; //!< a GPU has more
 constexpr int64_t kRowTileBytes = 48 << 10U; //!< of shared memory that a block has without asking
-constexpr int32_t kRowTileElements = 8;        //!< elements of a row, of a thread of a tile, at most
+constexpr int32_t kRowTileElements = 16;  //!< elements of a row, of a thread of a tile, at most
+constexpr uint32_t kRowTileThreads = 256;
 
 //! Threads of a cluster's block, at most.
 constexpr uint32_t clusterThreads(RowTypes const& types)
@@ -111,25 +117,27 @@ constexpr int64_t mostChunks(int32_t size, bool whole, int64_t columns)
     return whole ? columns / size : (columns + size - 2) / size + 1;
 }
 
-//! Threads of a block that has several rows.
-constexpr uint32_t blockOf(int64_t rows, uint32_t threads, uint32_t usual)
+//! Threads of a block, of which `threads` have a row.
+constexpr uint32_t blockOf(RowTypes const& types, int64_t rows, uint32_t threads)
 {
-    return threads > 32 ? threads : rows * threads < kFewThreads ? 32 : usual;
+    return threads > 32         ? threads
+           : types.threads > 0 ? static_cast<uint32_t>(types.threads)
+                               : (rows * threads < kFewThreads ? 32U : 256U);
 }
 
 constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t columns, int32_t size, bool whole)
 {
     int64_t const chunks = mostChunks(size, whole, columns);
-    int32_t const most = directChunks(size, types.matrices);
-    // Few chunks need no more; and few rows take less time by more threads.
-    bool const single = whole && size == types.chunk && (chunks <= 4 || (rows <= kFewRows && chunks <= kDirectThreads));
-    int32_t const each = single ? 1 : most;
-    uint32_t threads = threadsFor(chunks, each);
-    if (threads == 1 && chunks > 1)
+    int32_t most = directChunks(types, size, whole);
+    if (rows <= kFewRows && most > 2 && chunks <= 2 * int64_t{kDirectThreads} && types.packs == 0)
     {
-        threads = 2; // neighbouring threads read neighbouring chunks
+        most = 2; // few rows take less time by more threads
     }
-    return {RowLoader::kDirect, size, whole, each, threads, blockOf(rows, threads, 256), 1, 1};
+    uint32_t threads = threadsFor(chunks, most);
+    uint32_t const least = chunks <= 1 ? 1 : chunks <= 2 ? 2 : 4; // so that neighbours read what is side by side
+    threads = threads < least ? least : threads;
+    auto const each = static_cast<int32_t>(dividedUp(chunks, threads));
+    return {RowLoader::kDirect, size, whole, each, threads, blockOf(types, rows, threads), 1, 1};
 }
 
 constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t columns)
@@ -139,11 +147,11 @@ constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t column
     {
         lanes *= 2;
     }
-    auto const each = static_cast<int32_t>(dividedUp(columns, lanes)); // 5 to 8
-    uint32_t const block = blockOf(rows, lanes, 256);
-    // A thread's part of what is on its way to a multiprocessor: 32 bytes.
+    auto const each = static_cast<int32_t>(dividedUp(columns, lanes)); // 9 to 16
+    uint32_t const block = blockOf(types, rows, lanes);
+    // A thread's part of what is on its way to a multiprocessor: 32 bytes or more.
     bool const few = rows * lanes < kFewThreads;
-    int32_t const turns = few || types.largest >= 4 ? 1 : 4 / types.largest;
+    int32_t const turns = few || types.largest > 1 ? 1 : 2;
     return {RowLoader::kStaged,
             1,
             true,
@@ -184,14 +192,14 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
 {
     int32_t const size = types.chunk;
     bool const whole = columns % size == 0;
-    if (!packed || size < 4 || (!whole && columns <= 4))
+    if (!packed || size < 4 || (!whole && columns <= 8 && columns % (size / 2) != 0))
     {
         uint32_t const threads = threadsFor(columns < 256 ? columns : 256, 1);
         return {RowLoader::kAgain, 1, true, 0, threads, threads > 32 ? threads : 256, 1, 1};
     }
     bool const bytes = size >= 16;
-    // Few rows of bytes have more threads than many, which load the next one ahead where they are long.
-    uint32_t const most = bytes && rows > kFewRows ? 128 : kDirectThreads;
+    // Longer ones load the next row ahead.
+    uint32_t const most = rows <= kFewRows || size <= 4 ? kDirectThreads : bytes ? 128 : 256;
     if (!whole && columns % (size / 2) == 0)
     {
         RowPlan const plan = directPlan(types, rows, columns, size / 2, true);

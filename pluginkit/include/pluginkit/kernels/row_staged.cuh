@@ -219,9 +219,10 @@ __device__ Outputs<First, Rest...> allMovedBy(Outputs<First, Rest...> const& out
 
 } // namespace detail
 
-//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or one less.
+//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or up to two
+//! less.
 template <int32_t Each, int32_t Threads, typename Function, typename Outs, typename In>
-__global__ void __launch_bounds__(Threads)
+__global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatrices > 1 ? 1 : 5))
     stagedRowsKernel(bool early, Function const function, int64_t rows, int32_t columns, uint32_t lanes, int32_t inTile,
                      Outs const outs, In const in)
 {
@@ -239,13 +240,15 @@ __global__ void __launch_bounds__(Threads)
     char* const results = memory;
     Outs const outputs = detail::outputRowTiles(outs, tile, memory);
     detail::waitForTiles();
-    for (auto base = 0; base < some; base += static_cast<int32_t>(group.groups()))
+    auto const atOnce = static_cast<int32_t>(group.groups());
+    auto const number = static_cast<int32_t>(group.number());
+    for (int32_t base = 0; base < some; base += atOnce)
     {
-        int32_t const mine = base + static_cast<int32_t>(group.number());
+        int32_t const mine = base + number;
         bool const present = mine < some;
         int32_t const begin = present ? mine * columns : 0;
         detail::Place<1, true, Group> const place{{first + mine, columns, 0, present ? columns : 0, 0, true}, group};
-        detail::HeldRow<1, true, Each, Each - 1, Group, In> row{
+        detail::HeldRow<1, true, Each, Each - 2, Group, In> row{
             place, detail::allMovedBy(inputs, begin), {}};
         typename In::template Raw<1> raw[Each] = {};
         row.load(place, raw);
@@ -262,7 +265,7 @@ namespace detail
 template <int32_t Each, typename Work>
 void launchStagedRowsOf(Work const& work, RowPlan const& plan) noexcept
 {
-    constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kDirectThreads), typename Work::Values>;
+    constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kRowTileThreads), typename Work::Values>;
     auto const blocks = static_cast<uint32_t>((work.rows + plan.rows - 1) / plan.rows);
     auto const bytes = static_cast<size_t>(rowTileBytes(Work::kTypes, plan, work.columns));
     launchEarlyIfFew(
@@ -274,10 +277,10 @@ void launchStagedRowsOf(Work const& work, RowPlan const& plan) noexcept
 template <typename Work>
 void launchStagedRows(Work const& work, RowPlan const& plan) noexcept
 {
-    plan.chunks == 5   ? launchStagedRowsOf<5>(work, plan)
-    : plan.chunks == 6 ? launchStagedRowsOf<6>(work, plan)
-    : plan.chunks == 7 ? launchStagedRowsOf<7>(work, plan)
-                       : launchStagedRowsOf<8>(work, plan);
+    plan.chunks <= 10   ? launchStagedRowsOf<10>(work, plan)
+    : plan.chunks <= 12 ? launchStagedRowsOf<12>(work, plan)
+    : plan.chunks <= 14 ? launchStagedRowsOf<14>(work, plan)
+                        : launchStagedRowsOf<16>(work, plan);
 }
 
 } // namespace detail

@@ -11,8 +11,8 @@
 //!
 //! A block has a row, in shared memory where it fits there (of 40 KiB at most), else in the caches. k elements are at
 //! least as large as the k-th largest of the threads' largest ones, and few others, among which the row's k-th largest
-//! is found bit by bit; where they are more than the block's threads (many equal ones, or a large k), among all of the
-//! row's elements.
+//! is found bit by bit; where they are more than the block's threads (many equal ones, or a large k), and of elements of
+//! one byte, by counting all elements, eight bits at a time.
 #pragma once
 
 #include <pluginkit/kernels/launch.cuh>
@@ -92,15 +92,45 @@ struct Threshold
     int32_t have;
 };
 
-//! A row's numbers, as a block of at most Threads threads reads them: thread by thread, one after another.
-template <int32_t Threads, typename T>
+constexpr int32_t kTopKThreads = 1024; //!< of a block, at most
+constexpr auto kLanesOf = static_cast<int32_t>(kLanes);
+
+//! The k-th largest of some numbers in shared memory, by a warp.
+template <typename T>
+__device__ uint32_t largestOfSome(uint32_t const* numbers, int32_t count, int32_t k)
+{
+    return largestOf(k, Order<T>::kBits,
+                     [&](uint32_t least)
+                     {
+                         int32_t mine = 0;
+                         for (auto i = static_cast<int32_t>(threadIdx.x % kLanes); i < count; i += kLanesOf)
+                         {
+                             mine += numbers[i] >= least ? 1 : 0;
+                         }
+                         return sumOfWarp(mine);
+                     });
+}
+
+constexpr int32_t kDigits = 256;
+
+//! What the threads of a block that has a row write for one another.
+struct TopKMemory
+{
+    uint32_t numbers[kTopKThreads]; //!< the threads' largest ones, then those that are not below the bound
+    int32_t counts[kDigits];
+    int32_t found;
+    uint32_t bound;
+    Threshold threshold;
+};
+
+//! A row's numbers, as a block reads them: thread by thread, one after another.
+template <typename T>
 struct TopKRow
 {
     T const* data;
     int32_t columns;
     Order<T> order;
-    int32_t (&counts)[2];
-    uint32_t (&candidates)[Threads];
+    TopKMemory& memory;
 
     template <typename Visit>
     __device__ void each(Visit const& visit) const
@@ -111,69 +141,125 @@ struct TopKRow
         }
     }
 
-    //! How many are not below a number.
-    __device__ int32_t count(uint32_t least) const
+    //! k elements are not below the k-th largest of the largest ones of as many parts of the row, and in most rows few
+    //! others, which are searched without the rest. False where they are more than there are threads.
+    __device__ bool search(int32_t k) const
     {
-        int32_t mine = 0;
-        each([&](uint32_t number) { mine += number >= least ? 1 : 0; });
-        mine = sumOfWarp(mine);
-        if (threadIdx.x == 0)
+        constexpr int32_t kPart = 8; // threads
+        auto const threads = static_cast<int32_t>(blockDim.x);
+        auto const thread = static_cast<int32_t>(threadIdx.x);
+        bool const parts = 2 * kPart * k <= threads;
+        uint32_t mine = 0;
+        each([&](uint32_t number) { mine = max(mine, number); });
+        for (int32_t distance = 1; parts && distance < kPart; distance *= 2)
         {
-            counts[0] = 0;
+            mine = max(mine, __shfl_xor_sync(kWholeWarp, mine, distance));
+        }
+        if (!parts || thread % kPart == 0)
+        {
+            memory.numbers[parts ? thread / kPart : thread] = mine;
         }
         __syncthreads();
-        if (threadIdx.x % kLanes == 0)
+        if (thread < kLanesOf)
         {
-            atomicAdd(&counts[0], mine);
+            memory.bound = largestOfSome<T>(memory.numbers, parts ? threads / kPart : threads, k);
+            memory.found = 0;
         }
         __syncthreads();
-        int32_t const all = counts[0];
-        __syncthreads(); // nobody clears it before all have read it
-        return all;
+        uint32_t const bound = memory.bound;
+        each(
+            [&](uint32_t number)
+            {
+                int32_t const at = number >= bound ? atomicAdd(&memory.found, 1) : threads;
+                if (at < threads)
+                {
+                    memory.numbers[at] = number;
+                }
+            });
+        __syncthreads();
+        int32_t const found = memory.found;
+        if (found <= threads && thread < kLanesOf)
+        {
+            uint32_t const number = largestOfSome<T>(memory.numbers, found, k);
+            int32_t above = 0;
+            int32_t same = 0;
+            for (int32_t i = thread; i < found; i += kLanesOf)
+            {
+                above += memory.numbers[i] > number ? 1 : 0;
+                same += memory.numbers[i] == number ? 1 : 0;
+            }
+            memory.threshold = {number, k - sumOfWarp(above), sumOfWarp(same)};
+        }
+        __syncthreads();
+        return found <= threads;
     }
 
-    //! k elements are not below the k-th largest of the threads' largest ones, and in most rows few others: as many as
-    //! there are threads are searched without the rest.
-    __device__ Threshold threshold(int32_t k) const
+    //! Eight bits of the number at a time: of how many elements have each value of them.
+    __device__ void count(int32_t k) const
     {
-        constexpr uint32_t kBits = Order<T>::kBits;
         auto const threads = static_cast<int32_t>(blockDim.x);
-        int32_t found = threads + 1;
-        if (k <= threads)
+        auto const thread = static_cast<int32_t>(threadIdx.x);
+        Threshold threshold{0, k, columns};
+        uint32_t known = 0;
+        for (uint32_t shift = Order<T>::kBits; shift > 0;)
         {
-            uint32_t mine = 0;
-            each([&](uint32_t number) { mine = max(mine, number); });
-            uint32_t const bound = largestOf(
-                k, kBits, [&](uint32_t least) { return __syncthreads_count(mine >= least ? 1 : 0); });
-            if (threadIdx.x == 0)
+            shift -= 8;
+            for (int32_t i = thread; i < kDigits; i += threads)
             {
-                counts[1] = 0;
+                memory.counts[i] = 0;
             }
             __syncthreads();
             each(
                 [&](uint32_t number)
                 {
-                    int32_t const at = number >= bound ? atomicAdd(&counts[1], 1) : threads;
-                    if (at < threads)
+                    if ((number & known) == threshold.number)
                     {
-                        candidates[at] = number;
+                        atomicAdd(&memory.counts[number >> shift & 0xFFU], 1);
                     }
                 });
             __syncthreads();
-            found = counts[1];
+            if (thread < kLanesOf)
+            {
+                findDigit(threshold, shift);
+            }
+            __syncthreads();
+            threshold = memory.threshold;
+            known |= 0xFFU << shift;
         }
-        if (found > threads)
+    }
+
+    //! By a warp, the lane that knows it writes it.
+    __device__ void findDigit(Threshold const& before, uint32_t shift) const
+    {
+        constexpr int32_t kEach = kDigits / kLanesOf;
+        int32_t const last = kDigits - 1 - static_cast<int32_t>(threadIdx.x) * kEach; // from the largest digit down
+        int32_t mine = 0;
+#pragma unroll
+        for (int32_t j = 0; j < kEach; ++j)
         {
-            uint32_t const number = largestOf(k, kBits, [&](uint32_t least) { return count(least); });
-            int32_t const above = number == Order<T>::kMost ? 0 : count(number + 1);
-            return {number, k - above, count(number) - above};
+            mine += memory.counts[last - j];
         }
-        bool const has = static_cast<int32_t>(threadIdx.x) < found;
-        uint32_t const mine = has ? candidates[threadIdx.x] : 0;
-        uint32_t const number = largestOf(
-            k, kBits, [&](uint32_t least) { return __syncthreads_count(mine >= least ? 1 : 0); });
-        int32_t const above = __syncthreads_count(mine > number ? 1 : 0);
-        return {number, k - above, __syncthreads_count(has && mine == number ? 1 : 0)};
+        int32_t above = warpCount(mine) - mine;
+        for (int32_t j = 0; j < kEach; ++j)
+        {
+            int32_t const count = memory.counts[last - j];
+            if (above < before.wanted && before.wanted <= above + count)
+            {
+                memory.threshold = {before.number | static_cast<uint32_t>(last - j) << shift, before.wanted - above,
+                                    count};
+            }
+            above += count;
+        }
+    }
+
+    //! Of k elements, at least one and not all.
+    __device__ Threshold threshold(int32_t k) const
+    {
+        if (Order<T>::kBits == 8 || k > static_cast<int32_t>(blockDim.x) || !search(k))
+        {
+            count(k);
+        }
+        return memory.threshold;
     }
 };
 
@@ -183,8 +269,7 @@ __global__ void __launch_bounds__(Threads) topKKernel(int32_t columns, int32_t k
                                                       Output<Out> const y, Input<T> const x)
 {
     constexpr auto kInBlock = Threads / static_cast<int32_t>(kLanes);
-    __shared__ int32_t counts[2];
-    __shared__ uint32_t candidates[Threads];
+    __shared__ TopKMemory shares;
     __shared__ int32_t scratch[kInBlock];
     extern __shared__ uint4 pluginkitStaged[];
     auto const thread = static_cast<int32_t>(threadIdx.x);
@@ -203,7 +288,7 @@ __global__ void __launch_bounds__(Threads) topKKernel(int32_t columns, int32_t k
         data = reinterpret_cast<T const*>(memory + tile.offset(sizeof(T)));
     }
     waitForTiles();
-    TopKRow<Threads, T> const row{data, columns, Order<T>::make(), counts, candidates};
+    TopKRow<T> const row{data, columns, Order<T>::make(), shares};
     Threshold threshold{0, 0, 0}; // all
     if (k < columns)
     {
