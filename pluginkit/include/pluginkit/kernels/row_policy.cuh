@@ -198,8 +198,8 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
         return {RowLoader::kAgain, 1, true, 0, threads, threads > 32 ? threads : 256, 1, 1};
     }
     bool const bytes = size >= 16;
-    // Longer ones load the next row ahead.
-    uint32_t const most = rows <= kFewRows || size <= 4 ? kDirectThreads : bytes ? 128 : 256;
+    // Longer ones that are made of chunks load the next row ahead.
+    uint32_t const most = rows <= kFewRows || size <= 4 || !whole ? kDirectThreads : bytes ? 128 : 256;
     if (!whole && columns % (size / 2) == 0)
     {
         RowPlan const plan = directPlan(types, rows, columns, size / 2, true);
