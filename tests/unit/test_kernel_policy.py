@@ -95,8 +95,9 @@ def test_each_element_of_a_row_has_a_thread(plans: list[Plan]) -> None:
         loader = LOADERS[plan.loader]
         if loader == "again":
             continue
-        first = plan.size - 1 if not plan.whole else 0  # a row may begin at the last element of a chunk
-        assert plan.chunks * plan.threads * plan.blocks * plan.size >= plan.columns + first, plan
+        assert plan.chunks * plan.threads * plan.blocks >= plan.columns // plan.size, plan
+        # A thread each has the elements before and behind the chunks.
+        assert plan.whole or plan.threads >= 2 * plan.size, plan
         # A thread loads all its chunks but the last one without asking whether the row has them; of a tile's, two.
         if loader == "direct" and plan.whole and plan.size == plan.chunk:
             assert (plan.chunks - 1) * plan.threads <= plan.columns // plan.size, plan

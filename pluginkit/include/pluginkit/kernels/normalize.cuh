@@ -107,7 +107,7 @@ void launchDirect(Work const& work, RowPlan const& plan) noexcept
     }
     else
     {
-        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchRowsOf<kSize, false, directChunks(kTypes, kSize, false), 0>(work, plan);
+        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchRowsOf<kSize, false, kEach, 0>(work, plan);
     }
 }
 

@@ -122,23 +122,29 @@ struct PartOfRow
 };
 
 //! How many chunks a block has of a row, at most.
-template <int32_t Size, bool Whole>
-__host__ __device__ int32_t chunksOfPart(int64_t columns, uint32_t blocks)
+inline __host__ __device__ int32_t chunksOfPart(int64_t chunks, uint32_t blocks)
 {
-    return static_cast<int32_t>((chunksOf<Size, Whole>(columns) + blocks - 1) / blocks);
+    return static_cast<int32_t>((chunks + blocks - 1) / blocks);
 }
 
 //! The block's part of a row. A chunk's column is the row's.
 template <int32_t Size, bool Whole>
-__device__ Place<Size, Whole, PartOfRow> partOf(PartOfRow const& group, int64_t row, int64_t rows, int64_t columns)
+__device__ PlaceOf<Size, Whole, PartOfRow> partOf(PartOfRow const& group, int64_t row, int64_t rows, int64_t columns)
 {
-    auto whole = placeOfRow<Size, Whole>(row, rows, columns);
-    int32_t const each = chunksOfPart<Size, Whole>(columns, group.blocks);
+    auto place = placeFor<Size, Whole>(group, row, rows, columns);
+    int32_t const each = chunksOfPart(columns / Size, group.blocks);
     int32_t const first = static_cast<int32_t>(group.rank) * each;
-    whole.first += first;
-    whole.skipped -= Size * first;
-    whole.chunks = max(min(each, static_cast<int32_t>(whole.chunks) - first), 0);
-    return {whole, group};
+    place.first += first;
+    place.chunks = max(min(each, static_cast<int32_t>(place.chunks) - first), 0);
+    if constexpr (Whole)
+    {
+        place.skipped = -Size * first;
+    }
+    else
+    {
+        place.edges = place.present && group.rank == 0;
+    }
+    return place;
 }
 
 //! The block's part of a row that all rows share, as numbers in shared memory: in fours, of which number four / 4 of
@@ -267,16 +273,17 @@ __global__ void __launch_bounds__(Threads, Blocks)
     extern __shared__ float4 pluginkitSharedRows[];
     uint32_t turn = 0;
     Group const group{&exchange, &turn, blockIdx.x % blocks, blocks};
-    int32_t const each = detail::chunksOfPart<Size, Whole>(columns, blocks);
+    int32_t const each = detail::chunksOfPart(columns / Size, blocks);
     detail::PartMap const part{int64_t{group.rank} * each, each, columns, pluginkitSharedRows};
     auto const inputs = detail::inParts<kShared>(in, part);
     using Inputs = std::remove_const_t<decltype(inputs)>;
     int64_t next = blockIdx.x / blocks;
     int64_t const step = gridDim.x / blocks;
     detail::HeldRow<Size, Whole, Chunks, 0, Group, Inputs> row{
-        detail::partOf<Size, Whole>(group, next, rows, columns), inputs, {}};
+        detail::partOf<Size, Whole>(group, next, rows, columns), inputs, {}, {}};
     typename Inputs::template Raw<Size> raw[Chunks] = {};
-    row.load(row.place, raw); // under way while weights are copied
+    typename Inputs::template Raw<1> rawEdge = {};
+    row.load(row.place, raw, rawEdge); // under way while weights are copied
     if (threadIdx.x == 0)
     {
         detail::prepareExchange(exchange);
@@ -290,12 +297,12 @@ __global__ void __launch_bounds__(Threads, Blocks)
     }
     while (next < rows)
     {
-        row.unpack(raw);
+        row.unpack(raw, rawEdge);
         next += step;
         auto const after = detail::partOf<Size, Whole>(group, next, rows, columns);
         if (next < rows)
         {
-            row.load(after, raw);
+            row.load(after, raw, rawEdge);
         }
         detail::callOnRow(function, row, outs);
         row.place = after;
@@ -379,7 +386,7 @@ bool launchClusterRows(Work const& work, RowPlan const& plan) noexcept
         return false;
     }
     auto const bytes =
-        static_cast<size_t>(kShared * kChunkBytes * chunksOfPart<Size, Whole>(work.columns, plan.blocks));
+        static_cast<size_t>(kShared * kChunkBytes * chunksOfPart(work.columns / Size, plan.blocks));
     return launchParts(kernel, work, plan, bytes);
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace pluginkit::kernels::detail
@@ -101,6 +102,74 @@ template <int32_t Size, bool Whole, typename Group>
 __device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t row, int64_t rows, int64_t columns)
 {
     return {placeOfRow<Size, Whole>(row, rows, columns), group};
+}
+
+//! A chunk of a row that isn't made of chunks: it begins at any column.
+template <int32_t Size>
+struct OddChunk : Chunk<Size, true>
+{
+};
+
+//! A thread's row that isn't made of chunks: those that are the row's alone, and up to Size - 1 elements before and
+//! behind them, of which some threads have one each.
+template <int32_t Size, typename Group>
+struct OddPlace
+{
+    int64_t row;
+    int64_t columns;
+    int64_t begin;  //!< of the row, in the matrix
+    int64_t first;  //!< its first chunk, in the matrix
+    int64_t chunks; //!< of the group; 0 where there is no such row
+    bool present;   //!< whether there is such a row
+    bool edges;     //!< whether the group has what is before and behind the chunks
+    Group group;
+
+    __device__ OddChunk<Size> at(int64_t chunk) const
+    {
+        return {{first + chunk, (first + chunk) * Size - begin, columns}};
+    }
+
+    //! The column of the thread's single element; -1 where it has none.
+    __device__ int64_t edge() const
+    {
+        constexpr int64_t kSize = Size;
+        auto const thread = static_cast<int64_t>(group.thread());
+        int64_t const start = (begin + kSize - 1) / kSize * kSize - begin; // of the chunks
+        int64_t const end = (begin + columns) / kSize * kSize - begin;
+        int64_t const column = thread < kSize ? thread : end + thread - kSize;
+        bool const has = thread < kSize ? column < start && column < columns
+                                        : thread < 2 * kSize && column < columns && end >= start;
+        return edges && has ? column : -1;
+    }
+
+    __device__ Chunk<1, true> single(int64_t column) const
+    {
+        return {begin + column, column, columns};
+    }
+};
+
+template <int32_t Size, bool Whole, typename Group>
+using PlaceOf = std::conditional_t<Whole, Place<Size, true, Group>, OddPlace<Size, Group>>;
+
+//! Where a group's row is; if there is no such row it is the last one, of which nothing is written.
+template <int32_t Size, bool Whole, typename Group>
+__device__ PlaceOf<Size, Whole, Group> placeFor(Group const& group, int64_t row, int64_t rows, int64_t columns)
+{
+    bool const present = row < rows;
+    row = present ? row : rows - 1;
+    if constexpr (Whole)
+    {
+        Place<Size, true, Group> place{placeOfRow<Size, true>(row, rows, columns), group};
+        place.chunks = present ? place.chunks : 0;
+        return place;
+    }
+    else
+    {
+        int64_t const begin = row * columns;
+        int64_t const first = (begin + Size - 1) / Size;
+        int64_t const chunks = (begin + columns) / Size - first;
+        return {row, columns, begin, first, present && chunks > 0 ? chunks : 0, present, present, group};
+    }
 }
 
 //! How many matrices are among inputs: those are kept in registers, where rows are.
@@ -240,6 +309,28 @@ __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chu
     }
 }
 
+template <int32_t Size, typename T>
+__device__ void loadOne(kernels::Row<T> const& in, OddChunk<Size> const& chunk, float* numbers)
+{
+    if constexpr (Size % Pack<T>::kSize == 0)
+    {
+        if (canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
+        {
+#pragma unroll
+            for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
+            {
+                Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
+            }
+            return;
+        }
+    }
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        numbers[j] = toNumber(in.data[chunk.column + j], in.scale);
+    }
+}
+
 template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(Scalar<T> const& in, Chunk<Size, Whole> const& /*chunk*/, float* numbers)
 {
@@ -343,8 +434,8 @@ struct Inputs
     static constexpr int32_t kCount = 0;
     static constexpr int32_t kMatrices = 0;
 
-    template <int32_t Size, bool Whole>
-    __device__ void loadAt(Chunk<Size, Whole> const& /*chunk*/, float (* /*numbers*/)[Size]) const
+    template <int32_t Size, typename Chunk>
+    __device__ void loadAt(Chunk const& /*chunk*/, float (* /*numbers*/)[Size]) const
     {
     }
 
@@ -379,8 +470,8 @@ struct Inputs<First, Rest...>
     First first;
     Inputs<Rest...> rest;
 
-    template <int32_t Size, bool Whole>
-    __device__ void loadAt(Chunk<Size, Whole> const& chunk, float (*numbers)[Size]) const
+    template <int32_t Size, typename Chunk>
+    __device__ void loadAt(Chunk const& chunk, float (*numbers)[Size]) const
     {
         loadOne(first, chunk, numbers[0]);
         rest.loadAt(chunk, numbers + 1);
@@ -470,8 +561,8 @@ struct MappedLoad
     Source source;
     Function function;
 
-    template <int32_t Size, bool Whole>
-    __device__ void loadAt(Chunk<Size, Whole> const& chunk, float (*numbers)[Size]) const
+    template <int32_t Size, typename Chunk>
+    __device__ void loadAt(Chunk const& chunk, float (*numbers)[Size]) const
     {
         float inputs[Source::kCount][Size];
         source.loadAt(chunk, inputs);

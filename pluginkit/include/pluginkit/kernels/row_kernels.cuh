@@ -42,10 +42,23 @@ RowOutput<T> rowOutput(pluginkit::Output const& tensor) noexcept
 namespace detail
 {
 
+//! Whether there is a group's row.
+template <int32_t Size, typename Group>
+__device__ bool isThere(Place<Size, true, Group> const& place)
+{
+    return place.chunks > 0;
+}
+
+template <int32_t Size, typename Group>
+__device__ bool isThere(OddPlace<Size, Group> const& place)
+{
+    return place.present;
+}
+
 template <typename Place, typename T>
 __device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
 {
-    if (place.chunks > 0 && place.group.first())
+    if (isThere(place) && place.group.first())
     {
         toElement(out.data[place.row], number, out.inverse);
     }
@@ -81,33 +94,58 @@ __device__ void multiply(float factor, float (&results)[Size])
     }
 }
 
+//! Results of a chunk's elements, folded into one number: each chunk by itself, so that no operation waits for those of
+//! all chunks before.
+template <typename Operation, int32_t Size>
+__device__ float foldAll(float result, Operation operation, float const (&results)[Size])
+{
+    float folded = results[0];
+#pragma unroll
+    for (int32_t j = 1; j < Size; ++j)
+    {
+        folded = operation(folded, results[j]);
+    }
+    return operation(result, folded);
+}
+
 //! A row whose numbers are loaded in each step: `Source` knows how.
 template <int32_t Size, bool Whole, typename Group, typename Source>
 struct StreamedRow
 {
-    Place<Size, Whole, Group> place;
+    PlaceOf<Size, Whole, Group> place;
     Source source;
 
-    //! The function of each element of a chunk.
-    template <typename Chunk, typename Function>
-    __device__ void apply(Chunk const& chunk, Function const& function, float (&results)[Size]) const
+    //! Calls `visit(chunk, results)` with the function of the elements of each chunk of the thread.
+    template <typename Function, typename Visit>
+    __device__ void each(Function const& function, Visit const& visit) const
     {
-        float numbers[Source::kCount][Size];
-        source.loadAt(chunk, numbers);
-        applyAll(function, numbers, results);
+        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
+        {
+            auto const chunk = place.at(c);
+            float numbers[Source::kCount][Size];
+            source.loadAt(chunk, numbers);
+            float results[Size];
+            applyAll(function, numbers, results);
+            visit(chunk, results);
+        }
+        if constexpr (!Whole)
+        {
+            if (int64_t const column = place.edge(); column >= 0)
+            {
+                float numbers[Source::kCount][1];
+                source.loadAt(place.single(column), numbers);
+                float results[1];
+                applyAll(function, numbers, results);
+                visit(place.single(column), results);
+            }
+        }
     }
 
     template <typename Operation, typename Function>
     __device__ float reduce(Operation operation, Function const& function) const
     {
         float result = Operation::kIdentity;
-        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
-        {
-            auto const chunk = place.at(c);
-            float results[Size];
-            apply(chunk, function, results);
-            result = foldChunk(result, operation, chunk, results);
-        }
+        each(function, [&](auto const& /*chunk*/, auto const& results) { result = foldAll(result, operation, results); });
         return place.group.reduce(result, operation);
     }
 
@@ -121,14 +159,12 @@ struct StreamedRow
     __device__ void write(Output<T> const& out, Function const& function, float factor = 1.0F) const
     {
         auto const scaled = multiplied(out, factor);
-        for (int64_t c = place.group.thread(); c < place.chunks; c += place.group.threads())
-        {
-            auto const chunk = place.at(c);
-            float results[Size];
-            apply(chunk, function, results);
-            multiply<T>(factor, results);
-            storeOne(scaled, chunk, results);
-        }
+        each(function,
+             [&](auto const& chunk, auto& results)
+             {
+                 multiply<T>(factor, results);
+                 storeOne(scaled, chunk, results);
+             });
     }
 
     template <typename T>
@@ -142,9 +178,10 @@ struct StreamedRow
 template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, typename Group, typename In>
 struct HeldRow
 {
-    Place<Size, Whole, Group> place;
+    PlaceOf<Size, Whole, Group> place;
     In in;
     float held[Chunks][In::kMatrices][Size];
+    float edge[In::kMatrices][1]; //!< of rows that aren't made of chunks
 
     __device__ int32_t chunkAt(int32_t k) const
     {
@@ -157,9 +194,16 @@ struct HeldRow
     }
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
-    template <typename Raw>
-    __device__ void load(Place<Size, Whole, Group> const& from, Raw (&raw)[Chunks]) const
+    template <typename Raw, typename RawEdge>
+    __device__ void load(PlaceOf<Size, Whole, Group> const& from, Raw (&raw)[Chunks], RawEdge& rawEdge) const
     {
+        if constexpr (!Whole)
+        {
+            if (int64_t const column = from.edge(); column >= 0)
+            {
+                in.load(from.single(column), rawEdge);
+            }
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -170,9 +214,13 @@ struct HeldRow
         }
     }
 
-    template <typename Raw>
-    __device__ void unpack(Raw const (&raw)[Chunks])
+    template <typename Raw, typename RawEdge>
+    __device__ void unpack(Raw const (&raw)[Chunks], RawEdge const& rawEdge)
     {
+        if constexpr (!Whole)
+        {
+            in.unpack(rawEdge, edge);
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -191,16 +239,32 @@ struct HeldRow
         applyAll(function, numbers, results);
     }
 
+    template <typename Function>
+    __device__ float applyEdge(int64_t column, Function const& function) const
+    {
+        float numbers[In::kCount][1];
+        in.recall(edge, place.single(column), column >= 0, numbers);
+        float results[1];
+        applyAll(function, numbers, results);
+        return results[0];
+    }
+
     template <typename Operation, typename Function>
     __device__ float reduce(Operation operation, Function const& function) const
     {
         float result = Operation::kIdentity;
+        if constexpr (!Whole)
+        {
+            int64_t const column = place.edge();
+            float const single = applyEdge(column, function);
+            result = column >= 0 ? single : result;
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
             float results[Size];
             apply(k, held[k], function, results);
-            float const folded = foldChunk(result, operation, place.at(chunkAt(k)), results);
+            float const folded = foldAll(result, operation, results);
             result = has(k) ? folded : result;
         }
         return place.group.reduce(result, operation);
@@ -209,7 +273,11 @@ struct HeldRow
     template <typename Function>
     __device__ auto map(Function const& function) const
     {
-        HeldRow<Size, Whole, Chunks, Sure, Group, Mapped> mapped{place, {}, {}};
+        HeldRow<Size, Whole, Chunks, Sure, Group, Mapped> mapped{place, {}, {}, {}};
+        if constexpr (!Whole)
+        {
+            mapped.edge[0][0] = applyEdge(place.edge(), function);
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -226,6 +294,15 @@ struct HeldRow
             return; // there is no such row
         }
         auto const scaled = multiplied(out, factor);
+        if constexpr (!Whole)
+        {
+            if (int64_t const column = place.edge(); column >= 0)
+            {
+                float results[1] = {applyEdge(column, function)};
+                multiply<T>(factor, results);
+                storeOne(scaled, place.single(column), results);
+            }
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -282,10 +359,7 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, Blocks))
     uint32_t turn = 0;
     Group const group{{scratch, &turn}, lanes};
     int64_t const number = static_cast<int64_t>(blockIdx.x) * group.groups() + group.number();
-    // Where there is no such row a thread loads another one, and writes nothing.
-    detail::Place<Size, Whole, Group> place{
-        detail::placeOfRow<Size, Whole>(number < rows ? number : rows - 1, rows, columns), group};
-    place.chunks = number < rows ? place.chunks : 0;
+    auto const place = detail::placeFor<Size, Whole>(group, number, rows, columns);
     detail::waitForStream();
     if constexpr (Chunks == 0)
     {
@@ -293,10 +367,11 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, Blocks))
     }
     else
     {
-        detail::HeldRow<Size, Whole, Chunks, Sure, Group, In> row{place, in, {}};
+        detail::HeldRow<Size, Whole, Chunks, Sure, Group, In> row{place, in, {}, {}};
         typename In::template Raw<Size> raw[Chunks] = {};
-        row.load(place, raw);
-        row.unpack(raw);
+        typename In::template Raw<1> rawEdge = {};
+        row.load(place, raw, rawEdge);
+        row.unpack(raw, rawEdge);
         detail::callOnRow(function, row, outs);
     }
 }

@@ -4,8 +4,8 @@
 //! Three loaders have a row in registers while its function runs, and a fourth reads it again in each step:
 //!
 //! - direct: threads of a warp, or a block, load a row's chunks of 16 bytes from global memory. Rows that aren't made of
-//!   whole chunks have chunks of 8 bytes if they are made of those; if not, a row's first and last chunk are its
-//!   neighbours', too.
+//!   whole chunks have chunks of 8 bytes if they are made of those; if not, some threads have one of the elements before
+//!   and behind the row's chunks each.
 //! - staged: a block copies neighbouring rows, which are one piece of memory wherever a row begins, into shared memory
 //!   by 16 bytes, and back; a thread has single elements.
 //! - cluster: a cluster of blocks (compute capability 9.0), or a block, has one row after another, and the next one's
@@ -53,12 +53,10 @@ struct RowPlan
 //! How many numbers a thread has at most: more don't leave registers for the others.
 constexpr int32_t kMostNumbers = 64;
 
-//! Chunks of `size` elements that a thread of a block that has a row has at most: of rows that aren't made of chunks
-//! fewer, which take more registers each.
-constexpr int32_t directChunks(RowTypes const& types, int32_t size, bool whole = true)
+//! Chunks of `size` elements that a thread of a block that has a row has at most.
+constexpr int32_t directChunks(RowTypes const& types, int32_t size)
 {
-    int32_t const numbers = whole ? kMostNumbers : size >= 16 ? kMostNumbers / 2 : kMostNumbers / 4;
-    int32_t const fit = numbers / (size * types.matrices);
+    int32_t const fit = kMostNumbers / (size * types.matrices);
     int32_t const most = types.packs > 0 ? types.packs : 4;
     return fit > most ? most : fit < 1 ? 1 : fit;
 }
@@ -110,13 +108,6 @@ constexpr uint32_t threadsFor(int64_t chunks, int64_t each)
     return threads;
 }
 
-//! The most chunks that a row of so many elements has: one that isn't made of them may begin within a chunk, and end
-//! within another.
-constexpr int64_t mostChunks(int32_t size, bool whole, int64_t columns)
-{
-    return whole ? columns / size : (columns + size - 2) / size + 1;
-}
-
 //! Threads of a block, of which `threads` have a row.
 constexpr uint32_t blockOf(RowTypes const& types, int64_t rows, uint32_t threads)
 {
@@ -127,14 +118,15 @@ constexpr uint32_t blockOf(RowTypes const& types, int64_t rows, uint32_t threads
 
 constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t columns, int32_t size, bool whole)
 {
-    int64_t const chunks = mostChunks(size, whole, columns);
-    int32_t most = directChunks(types, size, whole);
+    int64_t const chunks = columns / size;
+    int32_t most = directChunks(types, size);
     if (rows <= kFewRows && most > 2 && chunks <= 2 * int64_t{kDirectThreads} && types.packs == 0)
     {
         most = 2; // few rows take less time by more threads
     }
     uint32_t threads = threadsFor(chunks, most);
-    uint32_t const least = chunks <= 1 ? 1 : chunks <= 2 ? 2 : 4; // so that neighbours read what is side by side
+    // So that neighbours read what is side by side; single elements before and behind the chunks have a thread each.
+    uint32_t const least = !whole ? 2 * static_cast<uint32_t>(size) : chunks <= 1 ? 1 : chunks <= 2 ? 2 : 4;
     threads = threads < least ? least : threads;
     auto const each = static_cast<int32_t>(dividedUp(chunks, threads));
     return {RowLoader::kDirect, size, whole, each, threads, blockOf(types, rows, threads), 1, 1};
@@ -173,7 +165,7 @@ constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64
 {
     int32_t const each = clusterChunks(types);
     bool const whole = columns % types.chunk == 0;
-    int64_t const chunks = mostChunks(types.chunk, whole, columns);
+    int64_t const chunks = columns / types.chunk;
     RowPlan plan{RowLoader::kAgain, types.chunk, false, 0, kDirectThreads, kDirectThreads, 1, 1};
     for (uint32_t blocks = 1; blocks <= (architecture >= 90 ? kClusterBlocks : 1); blocks *= 2)
     {

@@ -249,10 +249,10 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatr
         int32_t const begin = present ? mine * columns : 0;
         detail::Place<1, true, Group> const place{{first + mine, columns, 0, present ? columns : 0, 0, true}, group};
         detail::HeldRow<1, true, Each, Each - 2, Group, In> row{
-            place, detail::allMovedBy(inputs, begin), {}};
+            place, detail::allMovedBy(inputs, begin), {}, {}};
         typename In::template Raw<1> raw[Each] = {};
-        row.load(place, raw);
-        row.unpack(raw);
+        row.load(place, raw, raw[0]);
+        row.unpack(raw, raw[0]);
         detail::callOnRow(function, row, detail::allMovedBy(outputs, begin));
     }
     __syncthreads();
