@@ -71,8 +71,10 @@ void launchRowsOf(Work const& work, RowPlan const& plan) noexcept
 {
     constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kDirectThreads), typename Work::Values>;
     constexpr int32_t kNumbers = Size * Chunks * decltype(work.in)::kMatrices;
-    // What registers there are for.
-    constexpr int32_t kBlocks = kNumbers > 32 || Chunks == 0 ? 1 : kNumbers > 16 || !Whole ? 2 : 3;
+    // What registers there are for; weights take some, too.
+    constexpr bool kWeights = decltype(work.in)::kCount > decltype(work.in)::kMatrices;
+    constexpr int32_t kBlocks =
+        kNumbers > (Whole ? 32 : 16) || Chunks == 0 || kWeights ? 1 : kNumbers > 16 || Size >= 16 || !Whole ? 2 : 3;
     int64_t const inBlock = plan.block / plan.threads;
     launchEarly(rowsKernel<Size, Whole, Chunks, Sure, kThreads, kBlocks, decltype(work.function), decltype(work.outs),
                            decltype(work.in)>,
@@ -94,6 +96,20 @@ void launchWhole(Work const& work, RowPlan const& plan) noexcept
     launchRowsOf<Size, true, Chunks, Chunks - 1>(work, plan);
 }
 
+//! Others, of which a thread has at most Chunks, or a half or a quarter of that.
+template <int32_t Size, int32_t Chunks, typename Work>
+void launchOdd(Work const& work, RowPlan const& plan) noexcept
+{
+    if constexpr (Chunks > 1)
+    {
+        if (plan.chunks <= Chunks / 2)
+        {
+            return launchOdd<Size, Chunks / 2>(work, plan);
+        }
+    }
+    launchRowsOf<Size, false, Chunks, 0>(work, plan);
+}
+
 template <typename Work>
 void launchDirect(Work const& work, RowPlan const& plan) noexcept
 {
@@ -107,7 +123,7 @@ void launchDirect(Work const& work, RowPlan const& plan) noexcept
     }
     else
     {
-        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchRowsOf<kSize, false, kEach, 0>(work, plan);
+        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchOdd<kSize, kEach>(work, plan);
     }
 }
 

@@ -183,14 +183,21 @@ struct HeldRow
     float held[Chunks][In::kMatrices][Size];
     float edge[In::kMatrices][1]; //!< of rows that aren't made of chunks
 
-    __device__ int32_t chunkAt(int32_t k) const
+    //! Of a thread without chunk k: the row's first one, which can be loaded, and counts for nothing. A condition at each
+    //! load would double what is done to the chunk.
+    template <typename Where>
+    __device__ static int32_t chunkAt(Where const& where, int32_t k)
     {
-        return static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads());
+        auto const chunk =
+            static_cast<int32_t>(where.group.thread() + static_cast<uint32_t>(k) * where.group.threads());
+        return k < Sure || !Group::kWhole || chunk < where.chunks ? chunk : 0;
     }
 
     __device__ bool has(int32_t k) const
     {
-        return k < Sure || chunkAt(k) < place.chunks;
+        return k < Sure ||
+               static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads()) <
+                   place.chunks;
     }
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
@@ -199,17 +206,15 @@ struct HeldRow
     {
         if constexpr (!Whole)
         {
-            if (int64_t const column = from.edge(); column >= 0)
-            {
-                in.load(from.single(column), rawEdge);
-            }
+            int64_t const column = from.edge();
+            in.load(from.single(column < 0 ? 0 : column), rawEdge);
         }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (k < Sure || chunkAt(k) < from.chunks)
+            if (k < Sure || Group::kWhole || chunkAt(from, k) < from.chunks)
             {
-                in.load(from.at(chunkAt(k)), raw[k]);
+                in.load(from.at(chunkAt(from, k)), raw[k]);
             }
         }
     }
@@ -235,7 +240,7 @@ struct HeldRow
     __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.recall(mine, place.at(chunkAt(k)), has(k), numbers);
+        in.recall(mine, place.at(chunkAt(place, k)), Group::kWhole || has(k), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -243,7 +248,7 @@ struct HeldRow
     __device__ float applyEdge(int64_t column, Function const& function) const
     {
         float numbers[In::kCount][1];
-        in.recall(edge, place.single(column), column >= 0, numbers);
+        in.recall(edge, place.single(column < 0 ? 0 : column), true, numbers);
         float results[1];
         applyAll(function, numbers, results);
         return results[0];
@@ -311,7 +316,7 @@ struct HeldRow
             multiply<T>(factor, results);
             if (has(k))
             {
-                storeOne(scaled, place.at(chunkAt(k)), results);
+                storeOne(scaled, place.at(chunkAt(place, k)), results);
             }
         }
     }

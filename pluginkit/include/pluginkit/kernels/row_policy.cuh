@@ -120,9 +120,10 @@ constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t column
 {
     int64_t const chunks = columns / size;
     int32_t most = directChunks(types, size);
-    if (rows <= kFewRows && most > 2 && chunks <= 2 * int64_t{kDirectThreads} && types.packs == 0)
+    int32_t const fewer = size >= 16 ? 1 : 16 / size;
+    if (rows <= kFewRows && most > fewer && whole && chunks <= fewer * int64_t{kDirectThreads} && types.packs == 0)
     {
-        most = 2; // few rows take less time by more threads
+        most = fewer; // few rows take less time by more threads
     }
     uint32_t threads = threadsFor(chunks, most);
     // So that neighbours read what is side by side; single elements before and behind the chunks have a thread each.
@@ -160,20 +161,31 @@ constexpr int64_t rowTileBytes(RowTypes const& types, RowPlan const& plan, int64
     return plan.rows * columns * types.tiles + 32 * 6;
 }
 
-//! Of the ways to share a row out among the blocks of a cluster the one that leaves the fewest threads without elements.
+//! Of the ways to share a row out among the blocks of a cluster the one that leaves the fewest threads without elements;
+//! of equal ones that with the most blocks, but of bytes one block, of which a multiprocessor then has several.
 constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64_t columns)
 {
     int32_t const each = clusterChunks(types);
     bool const whole = columns % types.chunk == 0;
+    bool const bytes = types.chunk >= 16;
     int64_t const chunks = columns / types.chunk;
     RowPlan plan{RowLoader::kAgain, types.chunk, false, 0, kDirectThreads, kDirectThreads, 1, 1};
-    for (uint32_t blocks = 1; blocks <= (architecture >= 90 ? kClusterBlocks : 1); blocks *= 2)
+    for (uint32_t most = bytes ? 256 : clusterThreads(types); plan.loader == RowLoader::kAgain; most *= 2)
     {
-        auto const threads = static_cast<uint32_t>(dividedUp(dividedUp(dividedUp(chunks, blocks), each), 32) * 32);
-        bool const possible = threads <= clusterThreads(types) && (blocks == 1 || threads >= 64);
-        if (possible && (plan.loader == RowLoader::kAgain || blocks * threads <= plan.blocks * plan.threads))
+        for (uint32_t blocks = 1; blocks <= (architecture >= 90 ? kClusterBlocks : 1); blocks *= 2)
         {
-            plan = {RowLoader::kCluster, types.chunk, whole, each, threads, threads, blocks, 1};
+            auto const threads = static_cast<uint32_t>(dividedUp(dividedUp(dividedUp(chunks, blocks), each), 32) * 32);
+            bool const possible = threads <= most && (blocks == 1 || threads >= 64);
+            uint32_t const before = plan.blocks * plan.threads;
+            bool const better = blocks * threads < before || (blocks * threads == before && !(bytes && plan.blocks == 1));
+            if (possible && (plan.loader == RowLoader::kAgain || better))
+            {
+                plan = {RowLoader::kCluster, types.chunk, whole, each, threads, threads, blocks, 1};
+            }
+        }
+        if (most >= clusterThreads(types))
+        {
+            break;
         }
     }
     return plan;
@@ -200,7 +212,7 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
             return plan;
         }
     }
-    else if (!whole && columns <= (bytes ? 4096 : 512))
+    else if (!whole && columns <= (size <= 4 ? 512 : 128))
     {
         RowPlan const plan = stagedPlan(types, rows, columns);
         if (rowTileBytes(types, plan, columns) <= kRowTileBytes)
@@ -210,6 +222,10 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
     }
     // One-byte elements beside several wide rows of weights: those are read from shared memory.
     bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
+    if (!whole && columns < 2 * int64_t{size})
+    {
+        return {RowLoader::kAgain, size, false, 0, 32, 256, 1, 1}; // it may have no chunk
+    }
     RowPlan const plan = directPlan(types, rows, columns, size, whole);
     return !shared && plan.threads <= most ? plan : clusterPlan(architecture, types, columns);
 }
