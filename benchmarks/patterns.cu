@@ -382,7 +382,8 @@ void rowMost(Types const& types, Memory const& memory, Size const& size)
     measure(types.name, "row max", size.count, size.columns, static_cast<double>(size.count + rows) * sizeof(T), 1,
             [&]
             {
-                return kernels::launchRows(stream, rows, size.columns, RowMax{}, kernels::rowOutput<T>(memory.c, kScale),
+                return kernels::launchRows(stream, rows, size.columns, RowMax{},
+                                           kernels::rowOutput<T>(memory.c, kScale),
                                            kernels::input<T>(memory.a, kScale));
             });
 }

@@ -1,5 +1,5 @@
-// A softmax of rows on CUB, in three types: what nvcc takes for it is what `kernels.py` compares our own with. Rows that
-// are made of chunks of 16 bytes fill their threads and are loaded in chunks, others by way of shared memory.
+// A softmax of rows on CUB, in three types: what nvcc takes for it is what `kernels.py` compares our own with. Rows
+// that are made of chunks of 16 bytes fill their threads and are loaded in chunks, others by way of shared memory.
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_store.cuh>
@@ -13,7 +13,8 @@ namespace
 template <typename T, int kThreads, int kEach, bool kWhole>
 __global__ void __launch_bounds__(kThreads) softmax(T const* x, T* y, int columns, float scale, float inverse)
 {
-    using Load = cub::BlockLoad<T, kThreads, kEach, kWhole ? cub::BLOCK_LOAD_VECTORIZE : cub::BLOCK_LOAD_WARP_TRANSPOSE>;
+    using Load =
+        cub::BlockLoad<T, kThreads, kEach, kWhole ? cub::BLOCK_LOAD_VECTORIZE : cub::BLOCK_LOAD_WARP_TRANSPOSE>;
     using Store =
         cub::BlockStore<T, kThreads, kEach, kWhole ? cub::BLOCK_STORE_VECTORIZE : cub::BLOCK_STORE_WARP_TRANSPOSE>;
     using Reduce = cub::BlockReduce<float, kThreads>;
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(kThreads) softmax(T const* x, T* y, int column
 template <typename T, int kThreads, int kEach>
 void start(cudaStream_t stream, int rows, int columns, T const* x, T* y, float scale, float inverse)
 {
-    columns == kThreads * kEach
+    columns == kThreads* kEach
         ? softmax<T, kThreads, kEach, true><<<rows, kThreads, 0, stream>>>(x, y, columns, scale, inverse)
         : softmax<T, kThreads, kEach, false><<<rows, kThreads, 0, stream>>>(x, y, columns, scale, inverse);
 }
@@ -98,7 +99,6 @@ void launch(cudaStream_t stream, int rows, int columns, T const* x, T* y, float 
     : columns <= 1024 * kChunk ? start<T, 512, 2 * kChunk>(stream, rows, columns, x, y, scale, inverse)
                                : start<T, 512, 4 * kChunk>(stream, rows, columns, x, y, scale, inverse);
 }
-
 
 template void launch<float>(cudaStream_t, int, int, float const*, float*, float, float);
 template void launch<__half>(cudaStream_t, int, int, __half const*, __half*, float, float);

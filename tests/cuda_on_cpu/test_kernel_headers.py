@@ -207,9 +207,7 @@ def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) 
     kernels = re.findall(r"^(?:\.\w+ )?\.entry \w+\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
     # A long scan comes behind a memset; constants around very many tiles have a form that doesn't wait; long rows of
     # bytes, and most by way of shared memory, start plainly, and selections of large tensors.
-    by_shared_memory = (
-        r"clusterRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
-    )
+    by_shared_memory = r"clusterRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
     large = r"selectKernel|flagsKernel|placesKernel"
     names = rf"longScanKernel|padKernelILi\d+ELi\d+ELb0E|{by_shared_memory}|{large}"
     plain = [text for text in kernels if re.search(names, text.split("(")[0])]

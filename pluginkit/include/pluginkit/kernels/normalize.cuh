@@ -73,8 +73,9 @@ void launchRowsOf(Work const& work, RowPlan const& plan) noexcept
     constexpr int32_t kNumbers = Size * Chunks * decltype(work.in)::kMatrices;
     // What registers there are for; weights take some, too.
     constexpr bool kWeights = decltype(work.in)::kCount > decltype(work.in)::kMatrices;
-    constexpr int32_t kBlocks =
-        kNumbers > (Whole ? 32 : 16) || Chunks == 0 || kWeights ? 1 : kNumbers > 16 || Size >= 16 || !Whole ? 2 : 3;
+    constexpr int32_t kBlocks = kNumbers > (Whole ? 32 : 16) || Chunks == 0 || kWeights ? 1
+                                : kNumbers > 16 || Size >= 16 || !Whole                 ? 2
+                                                                                        : 3;
     int64_t const inBlock = plan.block / plan.threads;
     launchEarly(rowsKernel<Size, Whole, Chunks, Sure, kThreads, kBlocks, decltype(work.function), decltype(work.outs),
                            decltype(work.in)>,
@@ -86,14 +87,15 @@ void launchRowsOf(Work const& work, RowPlan const& plan) noexcept
 template <int32_t Size, int32_t Chunks, typename Work>
 void launchWhole(Work const& work, RowPlan const& plan) noexcept
 {
-    if constexpr (Chunks > 1)
+    constexpr int32_t kFewer = Chunks > 4 ? 4 : Chunks - 1; // tuned values may ask for more than the usual four
+    if constexpr (kFewer > 0)
     {
-        if (plan.chunks < Chunks)
+        if (plan.chunks <= kFewer)
         {
-            return launchWhole<Size, Chunks - 1>(work, plan);
+            return launchWhole<Size, kFewer>(work, plan);
         }
     }
-    launchRowsOf<Size, true, Chunks, Chunks - 1>(work, plan);
+    launchRowsOf<Size, true, Chunks, kFewer>(work, plan);
 }
 
 //! Others, of which a thread has at most Chunks, or a half or a quarter of that.
@@ -162,7 +164,8 @@ void launchPlanned(Work const& work, bool packed) noexcept
         }
         if (packed)
         {
-            return launchRowsOf<kSize, false, 0, 0>(work, {RowLoader::kAgain, kSize, false, 0, kDirectThreads, kDirectThreads, 1, 1});
+            return launchRowsOf<kSize, false, 0, 0>(
+                work, {RowLoader::kAgain, kSize, false, 0, kDirectThreads, kDirectThreads, 1, 1});
         }
     }
     launchRowsOf<1, true, 0, 0>(work, plan);

@@ -1,6 +1,6 @@
-//! Long rows: a cluster of blocks has one row after another, and each block the same part of each. The parts of the next
-//! row are loaded while this one is computed; weights of one-byte elements are in a block's shared memory, and read from
-//! the L2 cache once, not for each row. For normalize.cuh.
+//! Long rows: a cluster of blocks has one row after another, and each block the same part of each. The parts of the
+//! next row are loaded while this one is computed; weights of one-byte elements are in a block's shared memory, and
+//! read from the L2 cache once, not for each row. For normalize.cuh.
 #pragma once
 
 #include <pluginkit/kernels/row_kernels.cuh>
@@ -215,8 +215,7 @@ struct PartType<true, kernels::Row<T>>
             {
                 loadNumbers<4>(in.data, 4 * part.first + i, in.scale, numbers);
             }
-            part.memory[(i & 3) * part.chunks + (i >> 2)] =
-                make_float4(numbers[0], numbers[1], numbers[2], numbers[3]);
+            part.memory[(i & 3) * part.chunks + (i >> 2)] = make_float4(numbers[0], numbers[1], numbers[2], numbers[3]);
         }
     }
 };
@@ -374,7 +373,7 @@ bool launchClusterRows(Work const& work, RowPlan const& plan) noexcept
     using In = decltype(work.in);
     constexpr RowTypes kTypes = Work::kTypes;
     constexpr int32_t kChunks = clusterChunks(kTypes);
-    constexpr int32_t kShared = sharedByParts<Size == 16 && Whole>(static_cast<In*>(nullptr));
+    constexpr int32_t kShared = sharedByParts < Size == 16 && Whole > (static_cast<In*>(nullptr));
     constexpr int32_t kChunkBytes = 16 * static_cast<int32_t>(sizeof(float)); // of weights
     constexpr int32_t kBlocks = Size == 16 && kTypes.wide > 1 ? 3 : 1; // of narrow rows many have to be under way
     auto* const kernel = clusterRowsKernel<Size, Whole, kChunks, static_cast<int32_t>(clusterThreads(kTypes)), kBlocks,
@@ -387,8 +386,7 @@ bool launchClusterRows(Work const& work, RowPlan const& plan) noexcept
         static_cast<void>(cudaGetLastError());
         return false;
     }
-    auto const bytes =
-        static_cast<size_t>(kShared * kChunkBytes * chunksOfPart(work.columns / Size, plan.blocks));
+    auto const bytes = static_cast<size_t>(kShared * kChunkBytes * chunksOfPart(work.columns / Size, plan.blocks));
     return launchParts(kernel, work, plan, bytes);
 }
 

@@ -145,7 +145,8 @@ struct StreamedRow
     __device__ float reduce(Operation operation, Function const& function) const
     {
         float result = Operation::kIdentity;
-        each(function, [&](auto const& /*chunk*/, auto const& results) { result = foldAll(result, operation, results); });
+        each(function,
+             [&](auto const& /*chunk*/, auto const& results) { result = foldAll(result, operation, results); });
         return place.group.reduce(result, operation);
     }
 
@@ -183,8 +184,8 @@ struct HeldRow
     float held[Chunks][In::kMatrices][Size];
     float edge[In::kMatrices][1]; //!< of rows that aren't made of chunks
 
-    //! Of a thread without chunk k: the row's first one, which can be loaded, and counts for nothing. A condition at each
-    //! load would double what is done to the chunk.
+    //! Of a thread without chunk k: the row's first one, which can be loaded, and counts for nothing. A condition at
+    //! each load would double what is done to the chunk.
     template <typename Where>
     __device__ static int32_t chunkAt(Where const& where, int32_t k)
     {
@@ -195,9 +196,8 @@ struct HeldRow
 
     __device__ bool has(int32_t k) const
     {
-        return k < Sure ||
-               static_cast<int32_t>(place.group.thread() + static_cast<uint32_t>(k) * place.group.threads()) <
-                   place.chunks;
+        return k < Sure || static_cast<int32_t>(place.group.thread() +
+                                                static_cast<uint32_t>(k) * place.group.threads()) < place.chunks;
     }
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
@@ -233,9 +233,9 @@ struct HeldRow
         }
     }
 
-    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of anything: what
-    //! all threads do alike leaves nothing to wait for. (They are an argument since g++ takes
-    //! functions of several kinds of rows for one, and would warn of that one's array.)
+    //! The function of each element of chunk k, whose numbers are `mine`; where there is no such chunk, of anything:
+    //! what all threads do alike leaves nothing to wait for. (They are an argument since g++ takes functions of several
+    //! kinds of rows for one, and would warn of that one's array.)
     template <typename Function>
     __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {

@@ -3,9 +3,10 @@
 //!
 //! Three loaders have a row in registers while its function runs, and a fourth reads it again in each step:
 //!
-//! - direct: threads of a warp, or a block, load a row's chunks of 16 bytes from global memory. Rows that aren't made of
-//!   whole chunks have chunks of 8 bytes if they are made of those; if not, some threads have one of the elements before
-//!   and behind the row's chunks each.
+//! - direct: threads of a warp, or a block, load a row's chunks of 16 bytes from global memory. Rows that aren't made
+//! of
+//!   whole chunks have chunks of 8 bytes if they are made of those; if not, some threads have one of the elements
+//!   before and behind the row's chunks each.
 //! - staged: a block copies neighbouring rows, which are one piece of memory wherever a row begins, into shared memory
 //!   by 16 bytes, and back; a thread has single elements.
 //! - cluster: a cluster of blocks (compute capability 9.0), or a block, has one row after another, and the next one's
@@ -74,11 +75,11 @@ constexpr int32_t clusterChunks(RowTypes const& types)
 }
 
 constexpr uint32_t kDirectThreads = 512;
-constexpr uint32_t kClusterBlocks = 8;       //!< of a cluster: what every GPU of compute capability 9.0 can start together
+constexpr uint32_t kClusterBlocks = 8;    //!< of a cluster: what every GPU of compute capability 9.0 can start together
 constexpr int64_t kFewRows = 512;         //!< what a launch waits for is then one row's time, and not the memory
 constexpr int64_t kFewThreads = 1 << 16U; //!< a GPU has more
 constexpr int64_t kRowTileBytes = 48 << 10U; //!< of shared memory that a block has without asking
-constexpr int32_t kRowTileElements = 16;  //!< elements of a row, of a thread of a tile, at most
+constexpr int32_t kRowTileElements = 16;     //!< elements of a row, of a thread of a tile, at most
 constexpr uint32_t kRowTileThreads = 256;
 
 //! Threads of a cluster's block, at most.
@@ -111,7 +112,7 @@ constexpr uint32_t threadsFor(int64_t chunks, int64_t each)
 //! Threads of a block, of which `threads` have a row.
 constexpr uint32_t blockOf(RowTypes const& types, int64_t rows, uint32_t threads)
 {
-    return threads > 32         ? threads
+    return threads > 32        ? threads
            : types.threads > 0 ? static_cast<uint32_t>(types.threads)
                                : (rows * threads < kFewThreads ? 32U : 256U);
 }
@@ -145,14 +146,7 @@ constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t column
     // A thread's part of what is on its way to a multiprocessor: 32 bytes or more.
     bool const few = rows * lanes < kFewThreads;
     int32_t const turns = few || types.largest > 1 ? 1 : 2;
-    return {RowLoader::kStaged,
-            1,
-            true,
-            each,
-            lanes,
-            block,
-            1,
-            static_cast<int32_t>(block / lanes) * turns};
+    return {RowLoader::kStaged, 1, true, each, lanes, block, 1, static_cast<int32_t>(block / lanes) * turns};
 }
 
 //! Bytes of a block's tiles, of all matrices.
@@ -161,8 +155,9 @@ constexpr int64_t rowTileBytes(RowTypes const& types, RowPlan const& plan, int64
     return plan.rows * columns * types.tiles + 32 * 6;
 }
 
-//! Of the ways to share a row out among the blocks of a cluster the one that leaves the fewest threads without elements;
-//! of equal ones that with the most blocks, but of bytes one block, of which a multiprocessor then has several.
+//! Of the ways to share a row out among the blocks of a cluster the one that leaves the fewest threads without
+//! elements; of equal ones that with the most blocks, but of bytes one block, of which a multiprocessor then has
+//! several.
 constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64_t columns)
 {
     int32_t const each = clusterChunks(types);
@@ -177,7 +172,8 @@ constexpr RowPlan clusterPlan(int32_t architecture, RowTypes const& types, int64
             auto const threads = static_cast<uint32_t>(dividedUp(dividedUp(dividedUp(chunks, blocks), each), 32) * 32);
             bool const possible = threads <= most && (blocks == 1 || threads >= 64);
             uint32_t const before = plan.blocks * plan.threads;
-            bool const better = blocks * threads < before || (blocks * threads == before && !(bytes && plan.blocks == 1));
+            bool const better =
+                blocks * threads < before || (blocks * threads == before && !(bytes && plan.blocks == 1));
             if (possible && (plan.loader == RowLoader::kAgain || better))
             {
                 plan = {RowLoader::kCluster, types.chunk, whole, each, threads, threads, blocks, 1};

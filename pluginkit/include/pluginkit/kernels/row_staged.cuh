@@ -1,5 +1,5 @@
-//! Rows by way of shared memory: a block copies neighbouring rows, one piece of memory wherever they begin, by 16 bytes;
-//! for normalize.cuh.
+//! Rows by way of shared memory: a block copies neighbouring rows, one piece of memory wherever they begin, by 16
+//! bytes; for normalize.cuh.
 #pragma once
 
 #include <pluginkit/kernels/row_kernels.cuh>
@@ -166,7 +166,8 @@ __device__ Inputs<First, Rest...> loadRowTiles(Inputs<First, Rest...> const& in,
 }
 
 template <typename First, typename... Rest>
-__device__ Outputs<First, Rest...> outputRowTiles(Outputs<First, Rest...> const& outs, RowTile const& tile, char*& memory)
+__device__ Outputs<First, Rest...> outputRowTiles(Outputs<First, Rest...> const& outs, RowTile const& tile,
+                                                  char*& memory)
 {
     First const first = onRowTile(outs.first, tile, memory);
     if constexpr (sizeof...(Rest) > 0)
@@ -248,8 +249,7 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatr
         bool const present = mine < some;
         int32_t const begin = present ? mine * columns : 0;
         detail::Place<1, true, Group> const place{{first + mine, columns, 0, present ? columns : 0, 0, true}, group};
-        detail::HeldRow<1, true, Each, Each - 4, Group, In> row{
-            place, detail::allMovedBy(inputs, begin), {}, {}};
+        detail::HeldRow<1, true, Each, Each - 4, Group, In> row{place, detail::allMovedBy(inputs, begin), {}, {}};
         typename In::template Raw<1> raw[Each] = {};
         row.load(place, raw, raw[0]);
         row.unpack(raw, raw[0]);
@@ -268,10 +268,9 @@ void launchStagedRowsOf(Work const& work, RowPlan const& plan) noexcept
     constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kRowTileThreads), typename Work::Values>;
     auto const blocks = static_cast<uint32_t>((work.rows + plan.rows - 1) / plan.rows);
     auto const bytes = static_cast<size_t>(rowTileBytes(Work::kTypes, plan, work.columns));
-    launchEarlyIfFew(
-        stagedRowsKernel<Each, kThreads, decltype(work.function), decltype(work.outs), decltype(work.in)>, blocks,
-        {plan.block, bytes}, work.stream, work.function, work.rows, static_cast<int32_t>(work.columns), plan.threads,
-        plan.rows, work.outs, work.in);
+    launchEarlyIfFew(stagedRowsKernel<Each, kThreads, decltype(work.function), decltype(work.outs), decltype(work.in)>,
+                     blocks, {plan.block, bytes}, work.stream, work.function, work.rows,
+                     static_cast<int32_t>(work.columns), plan.threads, plan.rows, work.outs, work.in);
 }
 
 template <typename Work>

@@ -11,8 +11,8 @@
 //!
 //! A block has a row, in shared memory where it fits there (of 40 KiB at most), else in the caches. k elements are at
 //! least as large as the k-th largest of the threads' largest ones, and few others, among which the row's k-th largest
-//! is found bit by bit; where they are more than the block's threads (many equal ones, or a large k), and of elements of
-//! one byte, by counting all elements, eight bits at a time.
+//! is found bit by bit; where they are more than the block's threads (many equal ones, or a large k), and of elements
+//! of one byte, by counting all elements, eight bits at a time.
 #pragma once
 
 #include <pluginkit/kernels/launch.cuh>
@@ -265,8 +265,8 @@ struct TopKRow
 
 //! A block has a row, in shared memory where it fits there.
 template <int32_t Threads, typename Function, typename T, typename Out>
-__global__ void __launch_bounds__(Threads) topKKernel(int32_t columns, int32_t k, bool shared, Function const function,
-                                                      Output<Out> const y, Input<T> const x)
+__global__ void __launch_bounds__(Threads)
+    topKKernel(int32_t columns, int32_t k, bool shared, Function const function, Output<Out> const y, Input<T> const x)
 {
     constexpr auto kInBlock = Threads / static_cast<int32_t>(kLanes);
     __shared__ TopKMemory shares;
