@@ -500,7 +500,7 @@ def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
     found = extracted(tmp_path, images("Own", value("y", None), window=16, step=16), "acme::Own", types=list(TYPES))
     manifest = found.manifest
     assert found.kernel == "pool"
-    assert "launchWindows" in kernel_of(found)
+    assert "launchPooling" in kernel_of(found)
     assert manifest.inputs[0].types == manifest.outputs[0].types == TYPES
     assert {name: ends[0] for name, ends in manifest.profiles[0].symbols.items()} == {"n": 1, "c": 4, "h": 16, "w": 16}
     case = np.load(found.cases["own"])["input.x"]

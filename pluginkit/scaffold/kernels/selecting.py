@@ -30,10 +30,9 @@ def misfit(manifest: Manifest) -> str:
     count = " * ".join(shape)
     if parse(found.upper or "") != parse(count):
         return f"every element may have a place, and the upper bound of '{found.name}' isn't '{count}'"
-    # selectWorkspace of pluginkit/kernels/select.cuh, and what launchSelect takes at least: projects of before have it.
-    needed, least = (f"ceil_div({count}, 8192) * {size}" for size in (1184, 1028))
+    needed = f"ceil_div({count}, 8192) * 1028"  # selectWorkspace of pluginkit/kernels/select.cuh
     workspace = manifest.plugin.workspace
-    if workspace is None or parse(workspace) not in (parse(needed), parse(least)):
+    if workspace is None or parse(workspace) != parse(needed):
         return f"its workspace isn't '{needed}'"
     return fitting.dimensions(manifest)
 

@@ -4,251 +4,570 @@
 //!     kernels::launchScan(stream, rows, columns, kernels::Sum{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
 //!
-//! A block has a row. Where there are few rows and they are long, blocks share them if they are given a workspace.
+//! Rows that are made of packs are loaded straight into registers, by a part of a warp or by a block each. Others go
+//! through shared memory. Where there are few rows and they are long, blocks share them if they are given a workspace.
 #pragma once
 
 #include <pluginkit/kernels/launch.cuh>
-#include <pluginkit/kernels/long_scan.cuh>
-#include <pluginkit/kernels/packed_scan.cuh>
-#include <pluginkit/kernels/scan_pieces.cuh>
-#include <pluginkit/kernels/staged_scan.cuh>
+#include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
-#include <pluginkit/kernels/word_scan.cuh>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
 
+//! What comes before this thread's value in its group of Lanes neighbouring threads: `operation` over the values of the
+//! group's threads below. `total` is that of all in the group. All 32 threads of the warp must call it.
+template <uint32_t Lanes, typename Operation>
+__device__ float warpScan(float value, Operation operation, float& total)
+{
+    uint32_t const lane = threadIdx.x % Lanes;
+    float sum = value;
+#pragma unroll
+    for (uint32_t distance = 1; distance < Lanes; distance *= 2)
+    {
+        float const other = __shfl_up_sync(kWholeWarp, sum, distance, static_cast<int>(Lanes));
+        sum = lane >= distance ? operation(other, sum) : sum;
+    }
+    total = __shfl_sync(kWholeWarp, sum, static_cast<int>(Lanes - 1), static_cast<int>(Lanes));
+    float const before = __shfl_up_sync(kWholeWarp, sum, 1, static_cast<int>(Lanes));
+    return lane > 0 ? before : Operation::kIdentity;
+}
+
 namespace detail
 {
 
+//! What comes before a warp in its block, whose value each of its threads gives; `total` is that of the block. One
+//! barrier: nobody may write to `scratch` again before the next one.
+template <typename Operation>
+__device__ float beforeWarp(float ofWarp, Operation operation, float* scratch, float& total)
+{
+    uint32_t const lane = threadIdx.x % kLanes;
+    uint32_t const warp = threadIdx.x / kLanes;
+    uint32_t const warps = blockDim.x / kLanes;
+    total = ofWarp;
+    if (warps == 1)
+    {
+        return Operation::kIdentity;
+    }
+    if (lane == 0)
+    {
+        scratch[warp] = ofWarp;
+    }
+    __syncthreads();
+    float const mine = lane < warps ? scratch[lane] : Operation::kIdentity;
+    float const before = warpScan<kLanes>(mine, operation, total);
+    return __shfl_sync(kWholeWarp, before, static_cast<int>(warp));
+}
+
+} // namespace detail
+
+//! The same in a block of one dimension, a multiple of 32 threads, all of which must call it. `scratch` is shared
+//! memory of `kWarps` floats; it may be used again at once.
+template <typename Operation>
+__device__ float blockScan(float value, Operation operation, float* scratch, float& total)
+{
+    float ofWarp = 0.0F;
+    float const before = warpScan<kLanes>(value, operation, ofWarp);
+    float const start = detail::beforeWarp(ofWarp, operation, scratch, total);
+    __syncthreads(); // nobody writes to scratch again before all have read it
+    return operation(start, before);
+}
+
+namespace detail
+{
+
+constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
+constexpr int32_t kStagedThreads = 128;             //!< of a block whose rows go through shared memory
+constexpr int64_t kStagedBytes = 32768;             //!< of those, at most
 constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
-//! Whether several blocks have a row.
-inline bool sharesRows(int64_t rows, int64_t columns) noexcept
+//! Chunks of a thread, which it loads before the first is used: as few as make the row a block's, up to 4. More of 16
+//! elements don't fit into registers. A longer row is scanned in turns.
+template <int32_t Size>
+constexpr int32_t scanChunks(int64_t chunks) noexcept
 {
-    return rows < kManyRows && columns >= kLongColumns && columns <= kMostColumns;
+    return Size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
 }
 
-constexpr int32_t kMostScanThreads = 512; //!< of a block
-
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
-template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kMostScanThreads)
-    scanKernel(bool early, int64_t rows, int64_t columns, Operation const operation, Output<Out> const out,
-               Input<In> const in)
+template <int32_t Size, typename Operation>
+__device__ void scanChunk(Operation operation, float (&numbers)[Size])
 {
-    __shared__ float scratch[kWarps];
-    uint32_t const threads = Block ? blockDim.x : Lanes;
-    uint32_t const thread = Block ? threadIdx.x : threadIdx.x % Lanes;
-    int64_t const row =
-        Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
-    auto const place = placeOfRow<Size, Whole>(row, rows, columns);
-    int64_t const most = chunksOf<Size, Whole>(columns);
-    waitForStream(early);
-    float carried = Operation::kIdentity;
-    // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
-    for (int64_t begin = 0; begin < most; begin += threads)
+#pragma unroll
+    for (int32_t j = 1; j < Size; ++j)
     {
-        float numbers[Size];
-        loadForScan(in, place, begin + thread, operation, numbers);
-        scanChunk(operation, numbers);
+        numbers[j] = operation(numbers[j - 1], numbers[j]);
+    }
+}
+
+//! Stores a chunk's numbers, each behind `start`.
+template <int32_t Size, typename Operation, typename Out>
+__device__ void storeScanned(Output<Out> const& out, int64_t chunk, Operation operation, float start,
+                             float (&numbers)[Size])
+{
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        numbers[j] = operation(start, numbers[j]);
+    }
+    out.template store<Size>(chunk, numbers);
+}
+
+//! What comes before this thread's value in its group of so many neighbouring threads of a warp, of which it is `lane`.
+template <typename Operation>
+__device__ float scanOfGroup(float value, Operation operation, uint32_t lane, uint32_t lanes)
+{
+    float sum = value;
+    for (uint32_t distance = 1; distance < lanes; distance *= 2)
+    {
+        float const other = __shfl_up_sync(kWholeWarp, sum, distance);
+        sum = lane >= distance ? operation(other, sum) : sum;
+    }
+    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
+    return lane > 0 ? before : Operation::kIdentity;
+}
+
+//! A row is that of 2^shift threads of a warp, of a chunk each.
+template <int32_t Size, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kScanThreads)
+    groupScanKernel(bool early, int64_t rows, uint32_t chunks, uint32_t shift, Operation const operation,
+                    Output<Out> const out, Input<In> const in)
+{
+    uint32_t const lanes = 1U << shift;
+    uint32_t const lane = threadIdx.x & (lanes - 1);
+    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
+    bool const mine = lane < chunks && row < rows;
+    float numbers[Size] = {};
+    waitForStream(early);
+    if (mine)
+    {
+        in.template load<Size>(row * chunks + lane, numbers);
+    }
+    scanChunk(operation, numbers);
+    float const before = scanOfGroup(numbers[Size - 1], operation, lane, lanes);
+    if (mine)
+    {
+        storeScanned(out, row * chunks + lane, operation, before, numbers);
+    }
+}
+
+//! A block scans a row; a warp has neighbouring chunks of it. What the turns before gave is carried on.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kScanThreads)
+    blockScanKernel(bool early, int64_t chunks, Operation const operation, Output<Out> const out, Input<In> const in)
+{
+    __shared__ float scratch[2][kWarps];
+    int64_t const row = blockIdx.x * chunks;
+    int64_t const first = threadIdx.x / kLanes * (Chunks * kLanes) + threadIdx.x % kLanes;
+    float carried = Operation::kIdentity;
+    uint32_t turn = 0;
+    waitForStream(early);
+    for (int64_t begin = first; begin - first < chunks; begin += blockDim.x * Chunks)
+    {
+        Pack<In> packs[Chunks][kPacksOf<Size, In>];
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            int64_t const chunk = begin + k * int64_t{kLanes};
+            loadPacks<Size>(in.data, row + (chunk < chunks ? chunk : chunks - 1), packs[k]); // loads without branches
+        }
+        float numbers[Chunks][Size];
+        float before[Chunks]; // in the warp
+        float ofWarp = Operation::kIdentity;
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            unpackNumbers<Size>(packs[k], in.scale, numbers[k]);
+            scanChunk(operation, numbers[k]);
+            bool const there = begin + k * int64_t{kLanes} < chunks;
+            float total = 0.0F;
+            float const inChunks =
+                warpScan<kLanes>(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, total);
+            before[k] = k > 0 ? operation(ofWarp, inChunks) : inChunks;
+            ofWarp = k > 0 ? operation(ofWarp, total) : total;
+        }
         float total = 0.0F;
-        float before = 0.0F;
-        if constexpr (Block)
-        {
-            before = blockScan(numbers[Size - 1], operation, scratch, total);
-        }
-        else
-        {
-            before = warpScan<Lanes>(numbers[Size - 1], operation, total);
-        }
-        before = operation(carried, before);
+        float const start = operation(carried, beforeWarp(ofWarp, operation, scratch[turn], total));
         carried = operation(carried, total);
-        storeScanned(out, place, begin + thread, operation, before, numbers);
-    }
-}
-
-//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kMostScanThreads)
-    fullScanKernel(bool early, Operation const operation, Output<Out> const out, Input<In> const in)
-{
-    static_assert(kMostScanThreads <= kMostTotals * kLanes, "a total of each warp");
-    __shared__ alignas(16) float totals[kMostTotals];
-    uint32_t const lane = threadIdx.x % kLanes;
-    uint32_t const warp = threadIdx.x / kLanes;
-    uint32_t const warps = blockDim.x / kLanes;
-    int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
-    float numbers[Chunks][Size];
-    Elements<Size, In> raw[Chunks];
-    waitForStream(early);
+        turn ^= 1U;
 #pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
-    {
-        raw[k].load(in, Chunk<Size, true>{first + k * int64_t{kLanes}, 0, Size});
-    }
-    float before[Chunks] = {}; // in the warp
-    float carried = Operation::kIdentity;
-#pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
-    {
-        raw[k].unpack(in.scale, numbers[k]);
-        scanChunk(operation, numbers[k]);
-        float total = 0.0F;
-        float const inChunks = warpScan<kLanes>(numbers[k][Size - 1], operation, total);
-        before[k] = k > 0 ? operation(carried, inChunks) : inChunks;
-        carried = k > 0 ? operation(carried, total) : total;
-    }
-    float start = Operation::kIdentity; // of the warps before
-    if (warps > 1)
-    {
-        if (lane == kLanes - 1)
+        for (int32_t k = 0; k < Chunks; ++k)
         {
-            totals[warp] = operation(before[Chunks - 1], numbers[Chunks - 1][Size - 1]);
-        }
-        if (threadIdx.x >= warps && threadIdx.x < kMostTotals)
-        {
-            totals[threadIdx.x] = Operation::kIdentity;
-        }
-        __syncthreads();
-        start = foldBefore(totals, warp, warps, operation);
-    }
-#pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
-    {
-        float const all = operation(start, before[k]);
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[k][j] = operation(all, numbers[k][j]);
-        }
-        out.template store<Size>(first + k * int64_t{kLanes}, numbers[k]);
-    }
-}
-
-//! Rows that threads have whole chunks of, all of them as many; false where there is no such kernel.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
-bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation operation, Output<Out> out,
-                    Input<In> in) noexcept
-{
-    constexpr int64_t kFewWarps = 1024; // more rows of one warp each are faster several in a block
-    int64_t const threads = chunks / Chunks;
-    if (threads > kMostScanThreads || chunks % (Chunks * int64_t{kLanes}) != 0 ||
-        (threads == kLanes && rows > kFewWarps))
-    {
-        return false;
-    }
-    launchEarlyIfFew(fullScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
-                     static_cast<uint32_t>(threads), stream, operation, out, in);
-    return true;
-}
-
-template <typename Values, int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
-void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                     Input<In> in) noexcept
-{
-    constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
-    constexpr int64_t kInBlock = kThreads / Lanes;
-    launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
-                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, true, rows, columns,
-                operation, out, in);
-}
-
-template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
-cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                         Input<In> in, void* workspace) noexcept
-{
-    int64_t const chunks = chunksOf<Size, Whole>(columns);
-    if (workspace != nullptr && sharesRows(rows, columns))
-    {
-        int64_t const tiles = (chunks + kTileElements<Size> / Size - 1) / (kTileElements<Size> / Size);
-        auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
-        if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
-        {
-            return error;
-        }
-        longScanKernel<Size, Whole><<<static_cast<uint32_t>(rows * tiles), kTileThreads, 0, stream>>>(
-            rows, columns, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
-        return cudaGetLastError();
-    }
-    if constexpr (Size > 1 && Whole && Values::kThreads == 0)
-    {
-        if (launchFullScan<Size, 1>(stream, rows, chunks, operation, out, in))
-        {
-            return cudaGetLastError();
-        }
-        if constexpr (Size < 16)
-        {
-            if (launchFullScan<Size, 2>(stream, rows, chunks, operation, out, in) ||
-                launchFullScan<Size, 4>(stream, rows, chunks, operation, out, in))
+            int64_t const chunk = begin + k * int64_t{kLanes};
+            if (chunk < chunks)
             {
-                return cudaGetLastError();
+                storeScanned(out, row + chunk, operation, operation(start, before[k]), numbers[k]);
             }
         }
     }
-    if (chunks <= 2 && Whole)
-    {
-        launchShortScan<Values, Size, Whole, 2>(stream, rows, columns, operation, out, in);
-    }
-    else if (chunks <= 4 && Whole)
-    {
-        launchShortScan<Values, Size, Whole, 4>(stream, rows, columns, operation, out, in);
-    }
-    else if (chunks <= 8)
-    {
-        launchShortScan<Values, Size, Whole, 8>(stream, rows, columns, operation, out, in);
-    }
-    else if (chunks <= 16 && Whole)
-    {
-        launchShortScan<Values, Size, Whole, 16>(stream, rows, columns, operation, out, in);
-    }
-    else if (chunks <= kLanes)
-    {
-        launchShortScan<Values, Size, Whole, kLanes>(stream, rows, columns, operation, out, in);
-    }
-    else
-    {
-        constexpr int64_t kMost =
-            Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
-        auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        launchEarlyIfFew(scanKernel<Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows),
-                         threads, stream, rows, columns, operation, out, in);
-    }
-    return cudaGetLastError();
 }
 
+//! Elements begin to end - 1 of a tensor of `count`, and their place in shared memory. Packed: the tensor begins at a
+//! multiple of 16 bytes, and whole packs are copied.
+template <typename T>
+struct StagedSpan
+{
+    static constexpr int32_t kSize = Pack<T>::kSize;
+
+    int64_t begin;
+    int64_t end;
+    int64_t count;
+    bool packed;
+
+    //! Where element `begin` is in shared memory.
+    __device__ int32_t offset() const
+    {
+        return packed ? static_cast<int32_t>(begin % kSize) : 0;
+    }
+
+    //! By all threads of a block; a barrier must follow.
+    __device__ void load(T const* tensor, T* memory) const
+    {
+        int64_t const first = begin - offset();
+        auto const size = static_cast<int32_t>(end - first);
+        auto const whole = packed ? static_cast<int32_t>((min(first + size + kSize - 1, count) - first) / kSize) : 0;
+#pragma unroll 4
+        for (auto p = static_cast<int32_t>(threadIdx.x); p < whole; p += kStagedThreads)
+        {
+            storePack(memory, p, loadPack(tensor + first, p));
+        }
+        for (int32_t i = whole * kSize + static_cast<int32_t>(threadIdx.x); i < size; i += kStagedThreads)
+        {
+            memory[i] = tensor[first + i];
+        }
+    }
+
+    //! The same, written; other elements stay as they are.
+    __device__ void store(T* tensor, T const* memory) const
+    {
+        int64_t const first = begin - offset();
+        auto const size = static_cast<int32_t>(end - first);
+        int32_t const wholeFrom = !packed ? 0 : offset() == 0 ? 0 : 1;
+        int32_t const wholeTo = packed ? max(size / kSize, wholeFrom) : 0;
+        for (int32_t p = wholeFrom + static_cast<int32_t>(threadIdx.x); p < wholeTo; p += kStagedThreads)
+        {
+            storePack(tensor + first, p, loadPack(memory, p));
+        }
+        // Before and behind the whole packs, a thread an element.
+        for (int32_t i = offset() + static_cast<int32_t>(threadIdx.x); i < min(wholeFrom * kSize, size);
+             i += kStagedThreads)
+        {
+            tensor[first + i] = memory[i];
+        }
+        for (int32_t i = wholeTo * kSize + static_cast<int32_t>(threadIdx.x); i < size; i += kStagedThreads)
+        {
+            tensor[first + i] = memory[i];
+        }
+    }
+};
+
+//! Rows of any width, by way of shared memory. A row is that of 2^shift threads, `each` times Unit neighbouring
+//! elements of each: an odd `each`, so that threads side by side read different banks. A block has neighbouring rows,
+//! or one, which it scans in turns. Unit: 1, or the elements of a word of one-byte elements, of which rows are made.
+template <int32_t Unit, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kStagedThreads)
+    stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t shift, int32_t each, int32_t resultsAt,
+                     bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
+{
+    extern __shared__ uint4 pluginkitScan[];
+    __shared__ float scratch[kWarps];
+    auto* const elements = reinterpret_cast<In*>(pluginkitScan);
+    auto* const results = reinterpret_cast<Out*>(pluginkitScan + resultsAt);
+    uint32_t const lanes = 1U << shift;
+    uint32_t const lane = threadIdx.x & (lanes - 1);
+    auto const group = static_cast<int32_t>(threadIdx.x >> shift);
+    int64_t const inBlock = kStagedThreads >> shift;
+    int64_t const first = blockIdx.x * inBlock;
+    auto const some = static_cast<int32_t>(min(inBlock, rows - first));
+    int64_t const ofTurn = static_cast<int64_t>(lanes) * each * Unit;
+    float carried = Operation::kIdentity;
+    waitForStream(early);
+    for (int64_t column = 0; column < columns; column += ofTurn)
+    {
+        int64_t const width = min(columns - column, ofTurn);
+        int64_t const begin = first * columns + column;
+        int64_t const end = begin + (some - 1) * columns + width;
+        StagedSpan<In> const span{begin, end, rows * columns, packed};
+        StagedSpan<Out> const written{begin, end, rows * columns, packed};
+        span.load(in.data, elements);
+        __syncthreads();
+        int32_t const from = static_cast<int32_t>(lane) * each; // counted in units, as all below
+        int32_t const mine = group < some ? min(static_cast<int32_t>(width) / Unit - from, each) : 0;
+        int32_t const at = mine > 0 ? group * static_cast<int32_t>(columns) + from * Unit : 0;
+        In const* const x = elements + span.offset() + at;
+        Out* const y = results + written.offset() + at;
+        float sum = Operation::kIdentity;
+#pragma unroll 4
+        for (int32_t j = 0; j < mine; ++j)
+        {
+            float numbers[Unit];
+            loadNumbers<Unit>(x, j, in.scale, numbers);
+#pragma unroll
+            for (int32_t u = 0; u < Unit; ++u)
+            {
+                sum = operation(sum, numbers[u]);
+            }
+        }
+        float total = 0.0F;
+        float running = lanes > kLanes ? operation(carried, blockScan(sum, operation, scratch, total))
+                                       : scanOfGroup(sum, operation, lane, lanes);
+        carried = operation(carried, total);
+#pragma unroll 4
+        for (int32_t j = 0; j < mine; ++j)
+        {
+            float numbers[Unit];
+            loadNumbers<Unit>(x, j, in.scale, numbers);
+#pragma unroll
+            for (int32_t u = 0; u < Unit; ++u)
+            {
+                running = operation(running, numbers[u]);
+                numbers[u] = running;
+            }
+            storeNumbers<Unit>(y, j, numbers, out.inverse);
+        }
+        __syncthreads();
+        written.store(out.data, results);
+        __syncthreads(); // nobody loads the next turn's elements before all are written
+    }
+}
+
+template <int32_t Unit, typename Operation, typename Out, typename In>
+void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool packed, Operation operation,
+                      Output<Out> out, Input<In> in) noexcept
+{
+    constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
+    constexpr int64_t kBytes = kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out);
+    constexpr int64_t kShort = 32; // elements of a thread, unless that takes more than a warp
+    constexpr int64_t kMost = std::min<int64_t>(64, kStagedBytes / kStagedThreads / kBytes) / Unit;
+    int64_t const units = columns / Unit;
+    uint32_t shift = 0;
+    while ((units >> shift) * Unit > kShort && shift < 5)
+    {
+        ++shift;
+    }
+    shift = units > (kMost << shift) ? 7 : shift; // all threads of a block
+    static_assert(kStagedThreads == 1 << 7);
+    int64_t const threads = int64_t{1} << shift;
+    int64_t const turns = (units + kMost * threads - 1) / (kMost * threads);
+    int64_t const each = ((units + turns * threads - 1) / (turns * threads)) | 1;
+    int64_t const inBlock = kStagedThreads / threads;
+    int64_t const ofBlock = turns > 1 ? threads * each * Unit : inBlock * columns;
+    auto const place = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
+    size_t const resultsAt = kInPlace ? 0 : place(sizeof(In));
+    launchEarlyIfFew(stagedScanKernel<Unit, Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
+                     {kStagedThreads, (resultsAt + place(sizeof(Out))) * kPackBytes}, stream, rows, columns, shift,
+                     static_cast<int32_t>(each), static_cast<int32_t>(resultsAt), packed, operation, out, in);
+}
+
+//! Rows that are each that of a block, or of a part of it.
 template <typename Values, typename Operation, typename Out, typename In>
-cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                         Input<In> in, void* workspace) noexcept
+cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                     Input<In> in) noexcept
 {
     constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
-    constexpr int32_t kHalf = std::max(kSize / 2, 4);
+    constexpr int32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kScanThreads) : kScanThreads;
+    constexpr bool kWords = sizeof(In) == 1 && sizeof(Out) == 1;
     bool const packed = canPack(out.data, in.data);
-    if (packed && columns % kSize == 0)
+    if (!packed || columns % kSize != 0)
     {
-        return launchScanOf<Values, kSize, true>(stream, rows, columns, operation, out, in, workspace);
-    }
-    if (packed && (launchPackedScan(stream, rows, columns, operation, out, in) ||
-                   launchWordScan(stream, rows, columns, operation, out, in) ||
-                   launchStagedScan(stream, rows, columns, operation, out, in)))
-    {
+        packed && kWords && columns % 4 == 0
+            ? launchStagedScan<kWords ? 4 : 1>(stream, rows, columns, packed, operation, out, in)
+            : launchStagedScan<1>(stream, rows, columns, packed, operation, out, in);
         return cudaGetLastError();
     }
-    if (packed && columns % kHalf == 0)
+    int64_t const chunks = columns / kSize;
+    if (chunks <= kLanes)
     {
-        return launchScanOf<Values, kHalf, true>(stream, rows, columns, operation, out, in, workspace);
+        uint32_t shift = 0;
+        while ((chunks - 1) >> shift > 0)
+        {
+            ++shift;
+        }
+        constexpr int64_t kInBlock = Values::kThreads > 0 ? kThreads : kScanThreads / 2;
+        int64_t const inBlock = kInBlock >> shift;
+        launchEarlyIfFew(groupScanKernel<kSize, Operation, Out, In>,
+                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), static_cast<uint32_t>(kInBlock), stream,
+                         rows, static_cast<uint32_t>(chunks), shift, operation, out, in);
+        return cudaGetLastError();
     }
-    if (packed && columns > kSize)
+    auto const launch = [&](auto each)
     {
-        return launchScanOf<Values, kSize, false>(stream, rows, columns, operation, out, in, workspace);
+        constexpr int32_t kChunks = decltype(each)::value;
+        int64_t const ofWarp = kChunks * int64_t{kLanes};
+        int64_t const threads = std::min((chunks + ofWarp - 1) / ofWarp * kLanes, int64_t{kThreads});
+        launchEarlyIfFew(blockScanKernel<kSize, kChunks, Operation, Out, In>, static_cast<uint32_t>(rows),
+                         static_cast<uint32_t>(threads), stream, chunks, operation, out, in);
+        return cudaGetLastError();
+    };
+    if constexpr (kSize < 16)
+    {
+        if (scanChunks<kSize>(chunks) == 4)
+        {
+            return launch(std::integral_constant<int32_t, 4>{});
+        }
+        if (scanChunks<kSize>(chunks) == 2)
+        {
+            return launch(std::integral_constant<int32_t, 2>{});
+        }
     }
-    return launchScanOf<Values, 1, true>(stream, rows, columns, operation, out, in, workspace);
+    return launch(std::integral_constant<int32_t, 1>{});
+}
+
+constexpr uint32_t kSharedThreads = 256; //!< of a block that has a tile of a row
+constexpr int32_t kSharedTurns =
+    kLanes * kLanes / kSharedThreads; //!< chunks of a thread: so a warp has a number of each warp's
+
+//! Elements of a tile.
+template <int32_t Size>
+constexpr int64_t kTileElements = int64_t{Size} * kSharedTurns * kSharedThreads;
+
+//! What a tile tells those behind it, in one word, so that one access has both: which number it is, and the number.
+//! First that of the tile itself, as soon as it is known, then that of the row up to the tile's end.
+constexpr uint32_t kOfTile = 1;
+constexpr uint32_t kOfRow = 2;
+using TileState = unsigned long long;
+
+inline __device__ void tell(TileState* state, uint32_t what, float number)
+{
+    atomicExch(state, static_cast<TileState>(what) << 32U | __float_as_uint(number));
+}
+
+//! The word as another block has written it last.
+inline __device__ TileState heard(TileState* state)
+{
+#ifdef PLUGINKIT_TARGET_CPU
+    return atomicOr(state, 0ULL);
+#else
+    TileState word = 0;
+    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
+    return word;
+#endif
+}
+
+//! What comes before a tile in its row, whose number `part` is; `state` is that of the row's first tile, `own` the
+//! tile's number. For the lanes of one warp. A lane has one of the 32 tiles before, lane 0 the nearest.
+template <typename Operation>
+__device__ float numberBefore(TileState* state, int64_t part, float own, Operation operation)
+{
+    uint32_t const lane = threadIdx.x % kLanes;
+    float before = Operation::kIdentity;
+    if (part > 0 && lane == 0)
+    {
+        tell(state + part, kOfTile, own);
+    }
+    for (int64_t nearest = part - 1; nearest >= 0; nearest -= kLanes)
+    {
+        int64_t const mine = nearest - lane;
+        TileState word = mine < 0 ? static_cast<TileState>(kOfRow) << 32U : 0;
+        while (__any_sync(kWholeWarp, word >> 32U == 0) != 0)
+        {
+            word = mine < 0 ? word : heard(state + mine);
+        }
+        uint32_t const ends = __ballot_sync(kWholeWarp, word >> 32U == kOfRow);
+        // Tiles behind the first that has its row's number count for nothing.
+        auto const last = static_cast<uint32_t>(ends != 0 ? __ffs(static_cast<int>(ends)) - 1 : kLanes - 1);
+        float number = lane <= last && mine >= 0 ? __uint_as_float(static_cast<uint32_t>(word)) : Operation::kIdentity;
+#pragma unroll
+        for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+        {
+            float const further = __shfl_down_sync(kWholeWarp, number, distance);
+            number = lane + distance < kLanes ? operation(further, number) : number;
+        }
+        before = operation(__shfl_sync(kWholeWarp, number, 0), before);
+        if (ends != 0)
+        {
+            break;
+        }
+    }
+    if (lane == 0)
+    {
+        tell(state + part, kOfRow, operation(before, own));
+    }
+    return before;
+}
+
+//! A block scans a tile of a row. Blocks take tiles in the order in which they start: so those before are under way at
+//! least, and waiting for them ends. `states` begins with the number of tiles that are taken, all zeros when the kernel
+//! starts.
+template <int32_t Size, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kSharedThreads)
+    sharedScanKernel(int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
+                     Input<In> const in, TileState* states)
+{
+    constexpr uint32_t kWarpsOfTile = kSharedThreads / kLanes;
+    __shared__ uint32_t taken;
+    __shared__ float sums[kLanes];
+    uint32_t const warp = threadIdx.x / kLanes;
+    uint32_t const lane = threadIdx.x % kLanes;
+    if (threadIdx.x == 0)
+    {
+        taken = static_cast<uint32_t>(atomicAdd(states, 1ULL));
+    }
+    __syncthreads();
+    int64_t const row = taken / tilesOfRow;
+    int64_t const part = taken % tilesOfRow;
+    int64_t const first = part * kSharedTurns * kSharedThreads + threadIdx.x; // in the row
+    float numbers[kSharedTurns][Size];
+#pragma unroll
+    for (int32_t k = 0; k < kSharedTurns; ++k)
+    {
+        int64_t const chunk = first + k * int64_t{kSharedThreads};
+        in.template load<Size>(row * chunks + (chunk < chunks ? chunk : chunks - 1), numbers[k]);
+    }
+    float before[kSharedTurns];
+#pragma unroll
+    for (int32_t k = 0; k < kSharedTurns; ++k)
+    {
+        scanChunk(operation, numbers[k]);
+        bool const there = first + k * int64_t{kSharedThreads} < chunks;
+        float total = 0.0F;
+        before[k] = warpScan<kLanes>(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, total);
+        if (lane == 0)
+        {
+            sums[static_cast<uint32_t>(k) * kWarpsOfTile + warp] = total;
+        }
+    }
+    __syncthreads();
+    if (warp == 0)
+    {
+        float total = 0.0F;
+        float const inTile = warpScan<kLanes>(sums[lane], operation, total);
+        float const inRow = numberBefore(states + 1 + row * tilesOfRow, part, total, operation);
+        sums[lane] = operation(inRow, inTile);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int32_t k = 0; k < kSharedTurns; ++k)
+    {
+        int64_t const chunk = first + k * int64_t{kSharedThreads};
+        if (chunk < chunks)
+        {
+            float const start = operation(sums[static_cast<uint32_t>(k) * kWarpsOfTile + warp], before[k]);
+            storeScanned(out, row * chunks + chunk, operation, start, numbers[k]);
+        }
+    }
+}
+
+template <int32_t Size, typename Operation, typename Out, typename In>
+cudaError_t scanShared(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                       Input<In> in, void* workspace) noexcept
+{
+    int64_t const tiles = (columns + kTileElements<Size> - 1) / kTileElements<Size>;
+    auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
+    if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
+    {
+        return error;
+    }
+    sharedScanKernel<Size><<<static_cast<uint32_t>(rows * tiles), kSharedThreads, 0, stream>>>(
+        columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
+    return cudaGetLastError();
 }
 
 } // namespace detail
@@ -261,7 +580,7 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
     {
         return 0;
     }
-    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kTileElements<1> + 2;
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kTileElements<1> + 1;
     return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
@@ -269,11 +588,10 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
 //! nothing.
 //!
 //! `operation(a, b)` is associative, and `kIdentity` the number that changes no other one: Sum, Max (rows.cuh), or one
-//! of your own. The output may be the input. What is summed up stays a float until it is written. With a workspace
-//! blocks share rows where there are few and long ones; which partial sums are added up first then depends on the run.
+//! of your own. The output may be the input. What is summed up stays a float until it is written.
 template <typename Stream, typename Operation, typename Out, typename In>
 cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                       Input<In> in, void* workspace = nullptr) noexcept
+                       Input<In> in) noexcept
 {
     if (rows < 0 || columns < 0 || rows > 0x7FFFFFFF)
     {
@@ -283,9 +601,29 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
     {
         return cudaSuccess; // a launch of no blocks is an error
     }
-    return launchWith(
-        stream, [&](cudaStream_t on, auto values)
-        { return detail::launchScanBy<decltype(values)>(on, rows, columns, operation, out, in, workspace); });
+    return launchWith(stream, [&](cudaStream_t on, auto values)
+                      { return detail::scanRows<decltype(values)>(on, rows, columns, operation, out, in); });
+}
+
+//! The same with a workspace, by which blocks share rows where there are few and long ones; which partial sums are
+//! added up first then depends on the run.
+template <typename Stream, typename Operation, typename Out, typename In>
+cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                       Input<In> in, void* workspace) noexcept
+{
+    constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
+    if (workspace == nullptr || rows <= 0 || rows >= detail::kManyRows || columns < detail::kLongColumns ||
+        columns > detail::kMostColumns)
+    {
+        return launchScan(stream, rows, columns, operation, out, in);
+    }
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto /*values*/)
+                      {
+                          return canPack(out.data, in.data) && columns % kSize == 0
+                                     ? detail::scanShared<kSize>(on, rows, columns, operation, out, in, workspace)
+                                     : detail::scanShared<1>(on, rows, columns, operation, out, in, workspace);
+                      });
 }
 
 } // namespace pluginkit::kernels

@@ -7,9 +7,8 @@
 //!                              kernels::input<int8_t>(x, xScale));
 #pragma once
 
-#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
-#include <pluginkit/kernels/moving.cuh>
+#include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //!             return folded;
 //!         }
 //!     };
-//!     kernels::launchWindows(stream, images, window, Largest{}, kernels::output<__half>(y),
+//!     kernels::launchPooling(stream, images, window, Largest{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
 //!
 //! Other folds have a number to begin with, which changes no other, and the function:
@@ -20,7 +20,6 @@
 //!         }
 #pragma once
 
-#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
@@ -34,7 +33,7 @@ namespace pluginkit::kernels
 {
 
 //! The largest, the smallest, the sum of numbers. Of a layer that has one of these functions INT8 elements are folded
-//! as the integers that they are, two at once, before they are converted, where `launchWindows` takes packs.
+//! as the integers that they are, two at once, before they are converted, where `launchPooling` takes packs.
 struct MaximumFold
 {
     static constexpr float kIdentity = -INFINITY;
@@ -367,7 +366,7 @@ void launchHalving(cudaStream_t stream, Images const& images, Layer const& layer
 }
 
 template <typename Values, typename Layer, typename T>
-void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer, Output<T> y,
+void launchPoolingBy(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer, Output<T> y,
                      Input<T> x) noexcept
 {
     bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
@@ -399,7 +398,7 @@ void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& wi
 //! and of 3 x 3 with a pad of 1, from every second element, run at the speed of the memory where the width is a
 //! multiple of 16 bytes (INT8 of 3 x 3 doesn't), others below it.
 template <typename Layer, typename T, typename Stream>
-cudaError_t launchWindows(Stream const& stream, Images const& images, Window const& window, Layer const& layer,
+cudaError_t launchPooling(Stream const& stream, Images const& images, Window const& window, Layer const& layer,
                           Output<T> y, Input<T> x) noexcept
 {
     constexpr int64_t kMost = 0x7FFFFFFF;
@@ -416,7 +415,7 @@ cudaError_t launchWindows(Stream const& stream, Images const& images, Window con
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {
-                          detail::launchWindowsBy<decltype(values)>(on, images, window, layer, y, x);
+                          detail::launchPoolingBy<decltype(values)>(on, images, window, layer, y, x);
                           return cudaGetLastError();
                       });
 }
