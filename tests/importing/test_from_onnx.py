@@ -519,8 +519,8 @@ def test_a_window_larger_than_the_least_image_is_tried_where_it_has_a_place(tmp_
     )
     (found.project / "reference.py").write_text(
         "import numpy as np\n\n\ndef reference(x, *, kernel, pad, stride):\n"
-        "    rim = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])\n"
-        "    windows = np.lib.stride_tricks.sliding_window_view(rim, (kernel, kernel), (-2, -1))\n"
+        "    padded = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])\n"
+        "    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (-2, -1))\n"
         "    return windows[..., ::stride, ::stride, :, :].mean(axis=(-2, -1))\n"
     )
     made = planning_worker.plan(found.manifest, found.project, [DType.INT8], ["plain"], 0, None, BY_DEFAULT)

@@ -16,10 +16,39 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace pluginkit::kernels
 {
+
+namespace detail
+{
+
+//! The operation over the values of a group's threads up to this one, `lane` of `lanes` neighbours in a warp.
+template <typename Operation>
+__device__ float scanOfLanes(float value, Operation operation, uint32_t lane, uint32_t lanes)
+{
+#pragma unroll
+    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+    {
+        if (distance >= lanes)
+        {
+            break;
+        }
+        float const other = __shfl_up_sync(kWholeWarp, value, distance);
+        value = lane >= distance ? operation(other, value) : value;
+    }
+    return value;
+}
+
+//! What comes before this thread, of what `scanOfLanes` gave.
+template <typename Operation>
+__device__ float beforeLane(float sum, uint32_t lane, Operation /*operation*/)
+{
+    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
+    return lane > 0 ? before : Operation::kIdentity;
+}
+
+} // namespace detail
 
 //! What comes before this thread's value in its group of Lanes neighbouring threads: `operation` over the values of the
 //! group's threads below. `total` is that of all in the group. All 32 threads of the warp must call it.
@@ -27,16 +56,9 @@ template <uint32_t Lanes, typename Operation>
 __device__ float warpScan(float value, Operation operation, float& total)
 {
     uint32_t const lane = threadIdx.x % Lanes;
-    float sum = value;
-#pragma unroll
-    for (uint32_t distance = 1; distance < Lanes; distance *= 2)
-    {
-        float const other = __shfl_up_sync(kWholeWarp, sum, distance, static_cast<int>(Lanes));
-        sum = lane >= distance ? operation(other, sum) : sum;
-    }
+    float const sum = detail::scanOfLanes(value, operation, lane, Lanes);
     total = __shfl_sync(kWholeWarp, sum, static_cast<int>(Lanes - 1), static_cast<int>(Lanes));
-    float const before = __shfl_up_sync(kWholeWarp, sum, 1, static_cast<int>(Lanes));
-    return lane > 0 ? before : Operation::kIdentity;
+    return detail::beforeLane(sum, lane, operation);
 }
 
 namespace detail
@@ -84,17 +106,60 @@ namespace detail
 
 constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
 constexpr int32_t kStagedThreads = 128;             //!< of a block whose rows go through shared memory
-constexpr int64_t kStagedBytes = 32768;             //!< of those, at most
+constexpr int32_t kStagedBytes = 32768;             //!< of those, at most
 constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
-//! Chunks of a thread, which it loads before the first is used: as few as make the row a block's, up to 4. More of 16
-//! elements don't fit into registers. A longer row is scanned in turns.
-template <int32_t Size>
-constexpr int32_t scanChunks(int64_t chunks) noexcept
+//! How a row is loaded: in chunks, whole packs, straight into registers, by some threads of a warp or by a block; or by
+//! way of shared memory.
+enum class ScanLoader : int32_t
 {
-    return Size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
+    kGroup,
+    kBlock,
+    kStaged,
+};
+
+struct ScanPolicy
+{
+    ScanLoader loader;
+    int32_t threads; //!< that have a row
+    int32_t each;    //!< chunks of a thread, or units of staged ones; of longer rows in a turn
+};
+
+//! What runs for rows of so many columns. Size: elements of a chunk. Whole: rows are made of chunks. Unit: elements
+//! that are read together from shared memory. Bytes: of an element there.
+constexpr ScanPolicy scanPolicy(int64_t columns, int32_t size, bool whole, int32_t unit, int32_t bytes) noexcept
+{
+    constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
+    int32_t threads = 1;
+    if (whole)
+    {
+        int64_t const chunks = columns / size;
+        if (chunks <= kWarp)
+        {
+            while (threads < chunks)
+            {
+                threads *= 2;
+            }
+            return {ScanLoader::kGroup, threads, 1};
+        }
+        // More chunks of 16 elements don't fit into registers.
+        int32_t const each = size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
+        int64_t const needed = (chunks + each * kWarp - 1) / (each * kWarp) * kWarp;
+        return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
+    }
+    constexpr int32_t kShort = 32; // elements of a thread, unless that takes more than a warp
+    int64_t const units = columns / unit;
+    int64_t const most = std::min(2 * kShort, kStagedBytes / kStagedThreads / bytes) / unit;
+    while (threads < kWarp && units > int64_t{threads} * (kShort / unit))
+    {
+        threads *= 2;
+    }
+    threads = units > most * threads ? kStagedThreads : threads;
+    int64_t const turns = (units + most * threads - 1) / (most * threads);
+    // Odd, so that threads side by side read different banks.
+    return {ScanLoader::kStaged, threads, static_cast<int32_t>((units + turns * threads - 1) / (turns * threads)) | 1};
 }
 
 template <int32_t Size, typename Operation>
@@ -120,29 +185,14 @@ __device__ void storeScanned(Output<Out> const& out, int64_t chunk, Operation op
     out.template store<Size>(chunk, numbers);
 }
 
-//! What comes before this thread's value in its group of so many neighbouring threads of a warp, of which it is `lane`.
-template <typename Operation>
-__device__ float scanOfGroup(float value, Operation operation, uint32_t lane, uint32_t lanes)
-{
-    float sum = value;
-    for (uint32_t distance = 1; distance < lanes; distance *= 2)
-    {
-        float const other = __shfl_up_sync(kWholeWarp, sum, distance);
-        sum = lane >= distance ? operation(other, sum) : sum;
-    }
-    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
-    return lane > 0 ? before : Operation::kIdentity;
-}
-
-//! A row is that of 2^shift threads of a warp, of a chunk each.
+//! A row is that of `lanes` threads of a warp, a power of two, of a chunk each.
 template <int32_t Size, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kScanThreads)
-    groupScanKernel(bool early, int64_t rows, uint32_t chunks, uint32_t shift, Operation const operation,
+    groupScanKernel(bool early, int64_t rows, uint32_t chunks, uint32_t lanes, Operation const operation,
                     Output<Out> const out, Input<In> const in)
 {
-    uint32_t const lanes = 1U << shift;
-    uint32_t const lane = threadIdx.x & (lanes - 1);
-    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
+    uint32_t const lane = threadIdx.x % lanes;
+    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
     bool const mine = lane < chunks && row < rows;
     float numbers[Size] = {};
     waitForStream(early);
@@ -151,7 +201,7 @@ __global__ void __launch_bounds__(kScanThreads)
         in.template load<Size>(row * chunks + lane, numbers);
     }
     scanChunk(operation, numbers);
-    float const before = scanOfGroup(numbers[Size - 1], operation, lane, lanes);
+    float const before = beforeLane(scanOfLanes(numbers[Size - 1], operation, lane, lanes), lane, operation);
     if (mine)
     {
         storeScanned(out, row * chunks + lane, operation, before, numbers);
@@ -249,41 +299,38 @@ struct StagedSpan
     {
         int64_t const first = begin - offset();
         auto const size = static_cast<int32_t>(end - first);
-        int32_t const wholeFrom = !packed ? 0 : offset() == 0 ? 0 : 1;
+        int32_t const wholeFrom = offset() == 0 ? 0 : 1;
         int32_t const wholeTo = packed ? max(size / kSize, wholeFrom) : 0;
         for (int32_t p = wholeFrom + static_cast<int32_t>(threadIdx.x); p < wholeTo; p += kStagedThreads)
         {
             storePack(tensor + first, p, loadPack(memory, p));
         }
         // Before and behind the whole packs, a thread an element.
-        for (int32_t i = offset() + static_cast<int32_t>(threadIdx.x); i < min(wholeFrom * kSize, size);
-             i += kStagedThreads)
+        int32_t const head = min(wholeFrom * kSize, size) - offset();
+        int32_t const tail = max(size - wholeTo * kSize, 0);
+        for (auto i = static_cast<int32_t>(threadIdx.x); i < head + tail; i += kStagedThreads)
         {
-            tensor[first + i] = memory[i];
-        }
-        for (int32_t i = wholeTo * kSize + static_cast<int32_t>(threadIdx.x); i < size; i += kStagedThreads)
-        {
-            tensor[first + i] = memory[i];
+            int32_t const at = i < head ? offset() + i : wholeTo * kSize + i - head;
+            tensor[first + at] = memory[at];
         }
     }
 };
 
-//! Rows of any width, by way of shared memory. A row is that of 2^shift threads, `each` times Unit neighbouring
-//! elements of each: an odd `each`, so that threads side by side read different banks. A block has neighbouring rows,
+//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` times Unit neighbouring
+//! elements of each. A block has neighbouring rows,
 //! or one, which it scans in turns. Unit: 1, or the elements of a word of one-byte elements, of which rows are made.
 template <int32_t Unit, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kStagedThreads)
-    stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t shift, int32_t each, int32_t resultsAt,
+    stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
     extern __shared__ uint4 pluginkitScan[];
     __shared__ float scratch[kWarps];
     auto* const elements = reinterpret_cast<In*>(pluginkitScan);
     auto* const results = reinterpret_cast<Out*>(pluginkitScan + resultsAt);
-    uint32_t const lanes = 1U << shift;
-    uint32_t const lane = threadIdx.x & (lanes - 1);
-    auto const group = static_cast<int32_t>(threadIdx.x >> shift);
-    int64_t const inBlock = kStagedThreads >> shift;
+    uint32_t const lane = threadIdx.x % lanes;
+    auto const group = static_cast<int32_t>(threadIdx.x / lanes);
+    int64_t const inBlock = kStagedThreads / lanes;
     int64_t const first = blockIdx.x * inBlock;
     auto const some = static_cast<int32_t>(min(inBlock, rows - first));
     int64_t const ofTurn = static_cast<int64_t>(lanes) * each * Unit;
@@ -317,7 +364,7 @@ __global__ void __launch_bounds__(kStagedThreads)
         }
         float total = 0.0F;
         float running = lanes > kLanes ? operation(carried, blockScan(sum, operation, scratch, total))
-                                       : scanOfGroup(sum, operation, lane, lanes);
+                                       : beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
         carried = operation(carried, total);
 #pragma unroll 4
         for (int32_t j = 0; j < mine; ++j)
@@ -343,27 +390,25 @@ void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool p
                       Output<Out> out, Input<In> in) noexcept
 {
     constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
-    constexpr int64_t kBytes = kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out);
-    constexpr int64_t kShort = 32; // elements of a thread, unless that takes more than a warp
-    constexpr int64_t kMost = std::min<int64_t>(64, kStagedBytes / kStagedThreads / kBytes) / Unit;
-    int64_t const units = columns / Unit;
-    uint32_t shift = 0;
-    while ((units >> shift) * Unit > kShort && shift < 5)
-    {
-        ++shift;
-    }
-    shift = units > (kMost << shift) ? 7 : shift; // all threads of a block
-    static_assert(kStagedThreads == 1 << 7);
-    int64_t const threads = int64_t{1} << shift;
-    int64_t const turns = (units + kMost * threads - 1) / (kMost * threads);
-    int64_t const each = ((units + turns * threads - 1) / (turns * threads)) | 1;
-    int64_t const inBlock = kStagedThreads / threads;
-    int64_t const ofBlock = turns > 1 ? threads * each * Unit : inBlock * columns;
-    auto const place = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
-    size_t const resultsAt = kInPlace ? 0 : place(sizeof(In));
+    constexpr int32_t kBytes = static_cast<int32_t>(kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out));
+    ScanPolicy const policy = scanPolicy(columns, 1, false, Unit, kBytes);
+    int64_t const inBlock = kStagedThreads / policy.threads;
+    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * Unit, columns) * inBlock;
+    auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
+    size_t const resultsAt = kInPlace ? 0 : packs(sizeof(In));
     launchEarlyIfFew(stagedScanKernel<Unit, Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
-                     {kStagedThreads, (resultsAt + place(sizeof(Out))) * kPackBytes}, stream, rows, columns, shift,
-                     static_cast<int32_t>(each), static_cast<int32_t>(resultsAt), packed, operation, out, in);
+                     {kStagedThreads, (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows, columns,
+                     static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt), packed,
+                     operation, out, in);
+}
+
+//! Of whole chunks: Chunks of a thread.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+void launchBlockScan(cudaStream_t stream, int64_t rows, int64_t chunks, int32_t threads, Operation operation,
+                     Output<Out> out, Input<In> in) noexcept
+{
+    launchEarlyIfFew(blockScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
+                     static_cast<uint32_t>(threads), stream, chunks, operation, out, in);
 }
 
 //! Rows that are each that of a block, or of a part of it.
@@ -372,52 +417,32 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
                      Input<In> in) noexcept
 {
     constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
-    constexpr int32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kScanThreads) : kScanThreads;
-    constexpr bool kWords = sizeof(In) == 1 && sizeof(Out) == 1;
+    constexpr int32_t kSeveral = kSize < 16 ? 1 : 0; // whether a thread may have more than one chunk
+    constexpr int32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kScanThreads) : 0;
+    constexpr int32_t kWord = sizeof(In) == 1 && sizeof(Out) == 1 ? 4 : 1;
     bool const packed = canPack(out.data, in.data);
     if (!packed || columns % kSize != 0)
     {
-        packed && kWords && columns % 4 == 0
-            ? launchStagedScan<kWords ? 4 : 1>(stream, rows, columns, packed, operation, out, in)
-            : launchStagedScan<1>(stream, rows, columns, packed, operation, out, in);
+        packed&& columns % kWord == 0 ? launchStagedScan<kWord>(stream, rows, columns, packed, operation, out, in)
+                                      : launchStagedScan<1>(stream, rows, columns, packed, operation, out, in);
         return cudaGetLastError();
     }
     int64_t const chunks = columns / kSize;
-    if (chunks <= kLanes)
+    ScanPolicy const policy = scanPolicy(columns, kSize, true, 1, 1);
+    if (policy.loader == ScanLoader::kGroup)
     {
-        uint32_t shift = 0;
-        while ((chunks - 1) >> shift > 0)
-        {
-            ++shift;
-        }
-        constexpr int64_t kInBlock = Values::kThreads > 0 ? kThreads : kScanThreads / 2;
-        int64_t const inBlock = kInBlock >> shift;
+        constexpr int32_t kInBlock = kThreads > 0 ? kThreads : kScanThreads / 2;
+        int64_t const inBlock = kInBlock / policy.threads;
         launchEarlyIfFew(groupScanKernel<kSize, Operation, Out, In>,
-                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), static_cast<uint32_t>(kInBlock), stream,
-                         rows, static_cast<uint32_t>(chunks), shift, operation, out, in);
+                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), kInBlock, stream, rows,
+                         static_cast<uint32_t>(chunks), static_cast<uint32_t>(policy.threads), operation, out, in);
         return cudaGetLastError();
     }
-    auto const launch = [&](auto each)
-    {
-        constexpr int32_t kChunks = decltype(each)::value;
-        int64_t const ofWarp = kChunks * int64_t{kLanes};
-        int64_t const threads = std::min((chunks + ofWarp - 1) / ofWarp * kLanes, int64_t{kThreads});
-        launchEarlyIfFew(blockScanKernel<kSize, kChunks, Operation, Out, In>, static_cast<uint32_t>(rows),
-                         static_cast<uint32_t>(threads), stream, chunks, operation, out, in);
-        return cudaGetLastError();
-    };
-    if constexpr (kSize < 16)
-    {
-        if (scanChunks<kSize>(chunks) == 4)
-        {
-            return launch(std::integral_constant<int32_t, 4>{});
-        }
-        if (scanChunks<kSize>(chunks) == 2)
-        {
-            return launch(std::integral_constant<int32_t, 2>{});
-        }
-    }
-    return launch(std::integral_constant<int32_t, 1>{});
+    int32_t const threads = kThreads > 0 ? std::min(policy.threads, kThreads) : policy.threads;
+    policy.each == 1   ? launchBlockScan<kSize, 1>(stream, rows, chunks, threads, operation, out, in)
+    : policy.each == 2 ? launchBlockScan<kSize, 1 + kSeveral>(stream, rows, chunks, threads, operation, out, in)
+                       : launchBlockScan<kSize, 1 + 3 * kSeveral>(stream, rows, chunks, threads, operation, out, in);
+    return cudaGetLastError();
 }
 
 constexpr uint32_t kSharedThreads = 256; //!< of a block that has a tile of a row

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
@@ -205,27 +206,9 @@ __global__ void __launch_bounds__(Threads)
     }
 }
 
-//! An unsigned integer of so many bytes.
-template <size_t Bytes>
-struct Bits;
-
-template <>
-struct Bits<1>
-{
-    using Type = uint8_t;
-};
-
-template <>
-struct Bits<2>
-{
-    using Type = uint16_t;
-};
-
-template <>
-struct Bits<4>
-{
-    using Type = uint32_t;
-};
+//! An unsigned integer of T's size.
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
 
 constexpr int64_t kMostBlocks = 65535; //!< of a grid's second and third dimension
 
@@ -293,7 +276,8 @@ template <typename T, typename Stream>
 cudaError_t launchTranspose(Stream const& stream, int64_t count, int64_t rows, int64_t columns, void const* x,
                             void* y) noexcept
 {
-    using Element = typename detail::Bits<sizeof(T)>::Type;
+    static_assert(sizeof(T) <= sizeof(uint32_t), "elements of 1, 2 or 4 bytes");
+    using Element = detail::BitsOf<T>;
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {
