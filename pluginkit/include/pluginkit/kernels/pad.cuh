@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
                                                                                skipped, rows, i, constant, change, x);
     };
     edge.at = -1;
-    if (thread / 1024 < edges)
+    if ((thread & -32) < edges) // by whole warps
     {
         load(thread);
     }
