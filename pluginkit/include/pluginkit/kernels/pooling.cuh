@@ -85,10 +85,10 @@ struct Window
 namespace detail
 {
 
-constexpr int32_t kWindowThreads = 256;
+constexpr int32_t kPoolingThreads = 256;
 
 //! The images of a launch, and divisions of a thread's number.
-struct WindowWork
+struct PoolingWork
 {
     int32_t height;
     int32_t width;
@@ -106,7 +106,7 @@ inline __device__ int32_t countOf(int32_t begin, int32_t window, int32_t size)
 
 //! Any window: a thread makes an element.
 template <int32_t Threads, typename Layer, typename T>
-__global__ void __launch_bounds__(Threads) windowsKernel(bool early, WindowWork const work, Window const window,
+__global__ void __launch_bounds__(Threads) poolingKernel(bool early, PoolingWork const work, Window const window,
                                                          Layer const layer, Output<T> const y, Input<T> const x)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -231,7 +231,7 @@ constexpr int32_t kHalvedRows = Size == 2 || sizeof(T) == 1 ? 1 : 2;
 //! first is used, and writes half a pack of each of its output rows.
 template <int32_t Threads, int32_t Halved, int32_t Size, typename Layer, typename T>
 __global__ void __launch_bounds__(Threads)
-    halvingKernel(bool early, WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
+    halvingKernel(bool early, PoolingWork const work, Layer const layer, Output<T> const y, Input<T> const x)
 {
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
@@ -350,11 +350,11 @@ __global__ void __launch_bounds__(Threads)
 template <typename Values, int32_t Size, typename Layer, typename T>
 void launchHalving(cudaStream_t stream, Images const& images, Layer const& layer, Output<T> y, Input<T> x) noexcept
 {
-    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kPoolingThreads;
     constexpr int32_t kHalved = Values::kPacks > 0 ? Values::kPacks : kHalvedRows<Size, T>;
     int64_t const packs = images.width / Pack<T>::kSize;
     int64_t const groups = (images.outHeight + kHalved - 1) / kHalved;
-    WindowWork const work{static_cast<int32_t>(images.height),
+    PoolingWork const work{static_cast<int32_t>(images.height),
                           static_cast<int32_t>(images.width),
                           static_cast<int32_t>(images.outHeight),
                           divisorOf(packs),
@@ -377,14 +377,14 @@ void launchPoolingBy(cudaStream_t stream, Images const& images, Window const& wi
                          : launchHalving<Values, 3>(stream, images, layer, y, x);
         return;
     }
-    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
-    WindowWork const work{static_cast<int32_t>(images.height),
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kPoolingThreads;
+    PoolingWork const work{static_cast<int32_t>(images.height),
                           static_cast<int32_t>(images.width),
                           static_cast<int32_t>(images.outHeight),
                           divisorOf(images.outWidth),
                           divisorOf(images.outHeight),
                           images.count * images.outHeight * images.outWidth};
-    launchEarlyIfFew(windowsKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
+    launchEarlyIfFew(poolingKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
                      kThreads, stream, work, window, layer, y, x);
 }
 
