@@ -355,11 +355,11 @@ void launchHalving(cudaStream_t stream, Images const& images, Layer const& layer
     int64_t const packs = images.width / Pack<T>::kSize;
     int64_t const groups = (images.outHeight + kHalved - 1) / kHalved;
     PoolingWork const work{static_cast<int32_t>(images.height),
-                          static_cast<int32_t>(images.width),
-                          static_cast<int32_t>(images.outHeight),
-                          divisorOf(packs),
-                          divisorOf(groups),
-                          images.count * groups * packs};
+                           static_cast<int32_t>(images.width),
+                           static_cast<int32_t>(images.outHeight),
+                           divisorOf(packs),
+                           divisorOf(groups),
+                           images.count * groups * packs};
     launchEarlyIfFew(halvingKernel<kThreads, kHalved, Size, Layer, T>,
                      static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads), kThreads, stream, work, layer, y,
                      x);
@@ -379,11 +379,11 @@ void launchPoolingBy(cudaStream_t stream, Images const& images, Window const& wi
     }
     constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kPoolingThreads;
     PoolingWork const work{static_cast<int32_t>(images.height),
-                          static_cast<int32_t>(images.width),
-                          static_cast<int32_t>(images.outHeight),
-                          divisorOf(images.outWidth),
-                          divisorOf(images.outHeight),
-                          images.count * images.outHeight * images.outWidth};
+                           static_cast<int32_t>(images.width),
+                           static_cast<int32_t>(images.outHeight),
+                           divisorOf(images.outWidth),
+                           divisorOf(images.outHeight),
+                           images.count * images.outHeight * images.outWidth};
     launchEarlyIfFew(poolingKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
                      kThreads, stream, work, window, layer, y, x);
 }

@@ -124,7 +124,7 @@ struct ScanPolicy
 {
     ScanLoader loader;
     int32_t threads; //!< that have a row
-    int32_t each;    //!< chunks of a thread, or units of staged ones; of longer rows in a turn
+    int32_t each;    //!< chunks of a thread, or words of staged ones; of longer rows in a turn
 };
 
 //! What runs for rows of so many columns. Size: elements of a chunk. Whole: rows are made of chunks. Unit: elements
@@ -150,16 +150,17 @@ constexpr ScanPolicy scanPolicy(int64_t columns, int32_t size, bool whole, int32
         return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
     }
     constexpr int32_t kShort = 32; // elements of a thread, unless that takes more than a warp
-    int64_t const units = columns / unit;
+    // Rows that aren't made of words begin and end within one.
+    int64_t const words = columns % unit == 0 ? columns / unit : (columns + unit - 2) / unit + 1;
     int64_t const most = std::min(2 * kShort, kStagedBytes / kStagedThreads / bytes) / unit;
-    while (threads < kWarp && units > int64_t{threads} * (kShort / unit))
+    while (threads < kWarp && words > int64_t{threads} * (kShort / unit))
     {
         threads *= 2;
     }
-    threads = units > most * threads ? kStagedThreads : threads;
-    int64_t const turns = (units + most * threads - 1) / (most * threads);
+    threads = words > most * threads ? kStagedThreads : threads;
+    int64_t const turns = (words + most * threads - 1) / (most * threads);
     // Odd, so that threads side by side read different banks.
-    return {ScanLoader::kStaged, threads, static_cast<int32_t>((units + turns * threads - 1) / (turns * threads)) | 1};
+    return {ScanLoader::kStaged, threads, static_cast<int32_t>((words + turns * threads - 1) / (turns * threads)) | 1};
 }
 
 template <int32_t Size, typename Operation>
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(kScanThreads)
             loadPacks<Size>(in.data, row + (chunk < chunks ? chunk : chunks - 1), packs[k]); // loads without branches
         }
         float numbers[Chunks][Size];
-        float before[Chunks]; // in the warp
+        float before[Chunks] = {}; // in the warp
         float ofWarp = Operation::kIdentity;
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
@@ -316,14 +317,54 @@ struct StagedSpan
     }
 };
 
-//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` times Unit neighbouring
-//! elements of each. A block has neighbouring rows,
-//! or one, which it scans in turns. Unit: 1, or the elements of a word of one-byte elements, of which rows are made.
-template <int32_t Unit, typename Operation, typename Out, typename In>
+//! Elements of a word of four bytes, if both tensors have as many; else 1.
+template <typename Out, typename In>
+constexpr int32_t kScanWord = sizeof(In) == sizeof(Out) && sizeof(In) < 4 ? 4 / static_cast<int32_t>(sizeof(In)) : 1;
+
+//! Word `word` of a row that is elements begin to end - 1 of shared memory: its first and last may be other rows', too.
+template <int32_t Unit, typename Operation, typename In>
+__device__ void loadWord(In const* x, float scale, int32_t word, int32_t begin, int32_t end, Operation /*operation*/,
+                         float (&numbers)[Unit])
+{
+    if (word * Unit >= begin && word * Unit + Unit <= end)
+    {
+        loadNumbers<Unit>(x, word, scale, numbers);
+        return;
+    }
+#pragma unroll
+    for (int32_t u = 0; u < Unit; ++u)
+    {
+        bool const mine = word * Unit + u >= begin && word * Unit + u < end;
+        numbers[u] = mine ? toNumber(x[word * Unit + u], scale) : Operation::kIdentity;
+    }
+}
+
+template <int32_t Unit, typename Out>
+__device__ void storeWord(Out* y, float inverse, int32_t word, int32_t begin, int32_t end, float const (&numbers)[Unit])
+{
+    if (word * Unit >= begin && word * Unit + Unit <= end)
+    {
+        storeNumbers<Unit>(y, word, numbers, inverse);
+        return;
+    }
+#pragma unroll
+    for (int32_t u = 0; u < Unit; ++u)
+    {
+        if (word * Unit + u >= begin && word * Unit + u < end)
+        {
+            toElement(y[word * Unit + u], numbers[u], inverse);
+        }
+    }
+}
+
+//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each. A
+//! block has neighbouring rows, or one, which it scans in turns.
+template <typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kStagedThreads)
     stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
+    constexpr int32_t kUnit = kScanWord<Out, In>;
     extern __shared__ uint4 pluginkitScan[];
     __shared__ float scratch[kWarps];
     auto* const elements = reinterpret_cast<In*>(pluginkitScan);
@@ -331,33 +372,35 @@ __global__ void __launch_bounds__(kStagedThreads)
     uint32_t const lane = threadIdx.x % lanes;
     auto const group = static_cast<int32_t>(threadIdx.x / lanes);
     int64_t const inBlock = kStagedThreads / lanes;
-    int64_t const first = blockIdx.x * inBlock;
-    auto const some = static_cast<int32_t>(min(inBlock, rows - first));
-    int64_t const ofTurn = static_cast<int64_t>(lanes) * each * Unit;
+    int64_t const firstRow = blockIdx.x * inBlock;
+    auto const some = static_cast<int32_t>(min(inBlock, rows - firstRow));
+    int64_t const last = (firstRow + some) * columns;
+    int64_t const ofTurn = inBlock > 1 ? last : static_cast<int64_t>(lanes) * each * kUnit;
+    int64_t begin = firstRow * columns;
     float carried = Operation::kIdentity;
     waitForStream(early);
-    for (int64_t column = 0; column < columns; column += ofTurn)
+    while (begin < last)
     {
-        int64_t const width = min(columns - column, ofTurn);
-        int64_t const begin = first * columns + column;
-        int64_t const end = begin + (some - 1) * columns + width;
+        // A turn ends where a word does.
+        int64_t const end = min(last, packed ? begin / kUnit * kUnit + ofTurn : begin + ofTurn);
         StagedSpan<In> const span{begin, end, rows * columns, packed};
         StagedSpan<Out> const written{begin, end, rows * columns, packed};
         span.load(in.data, elements);
         __syncthreads();
-        int32_t const from = static_cast<int32_t>(lane) * each; // counted in units, as all below
-        int32_t const mine = group < some ? min(static_cast<int32_t>(width) / Unit - from, each) : 0;
-        int32_t const at = mine > 0 ? group * static_cast<int32_t>(columns) + from * Unit : 0;
-        In const* const x = elements + span.offset() + at;
-        Out* const y = results + written.offset() + at;
+        auto const width = static_cast<int32_t>(inBlock > 1 ? columns : end - begin);
+        int32_t const from = group < some ? span.offset() + group * width : 0;
+        int32_t const to = group < some ? from + width : 0;
+        int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
+        int32_t const lastWord = min(firstWord + each, (to + kUnit - 1) / kUnit);
+        int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
         float sum = Operation::kIdentity;
 #pragma unroll 4
-        for (int32_t j = 0; j < mine; ++j)
+        for (int32_t word = firstWord; word < lastWord; ++word)
         {
-            float numbers[Unit];
-            loadNumbers<Unit>(x, j, in.scale, numbers);
+            float numbers[kUnit];
+            loadWord(elements, in.scale, word, from, to, operation, numbers);
 #pragma unroll
-            for (int32_t u = 0; u < Unit; ++u)
+            for (int32_t u = 0; u < kUnit; ++u)
             {
                 sum = operation(sum, numbers[u]);
             }
@@ -367,36 +410,38 @@ __global__ void __launch_bounds__(kStagedThreads)
                                        : beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
         carried = operation(carried, total);
 #pragma unroll 4
-        for (int32_t j = 0; j < mine; ++j)
+        for (int32_t word = firstWord; word < lastWord; ++word)
         {
-            float numbers[Unit];
-            loadNumbers<Unit>(x, j, in.scale, numbers);
+            float numbers[kUnit];
+            loadWord(elements, in.scale, word, from, to, operation, numbers);
 #pragma unroll
-            for (int32_t u = 0; u < Unit; ++u)
+            for (int32_t u = 0; u < kUnit; ++u)
             {
                 running = operation(running, numbers[u]);
                 numbers[u] = running;
             }
-            storeNumbers<Unit>(y, j, numbers, out.inverse);
+            storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers);
         }
         __syncthreads();
         written.store(out.data, results);
         __syncthreads(); // nobody loads the next turn's elements before all are written
+        begin = end;
     }
 }
 
-template <int32_t Unit, typename Operation, typename Out, typename In>
+template <typename Operation, typename Out, typename In>
 void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool packed, Operation operation,
                       Output<Out> out, Input<In> in) noexcept
 {
+    constexpr int32_t kUnit = kScanWord<Out, In>;
     constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
     constexpr int32_t kBytes = static_cast<int32_t>(kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out));
-    ScanPolicy const policy = scanPolicy(columns, 1, false, Unit, kBytes);
+    ScanPolicy const policy = scanPolicy(columns, 1, false, kUnit, kBytes);
     int64_t const inBlock = kStagedThreads / policy.threads;
-    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * Unit, columns) * inBlock;
+    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * kUnit, columns) * inBlock;
     auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
     size_t const resultsAt = kInPlace ? 0 : packs(sizeof(In));
-    launchEarlyIfFew(stagedScanKernel<Unit, Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
+    launchEarlyIfFew(stagedScanKernel<Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
                      {kStagedThreads, (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows, columns,
                      static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt), packed,
                      operation, out, in);
@@ -419,12 +464,10 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
     constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
     constexpr int32_t kSeveral = kSize < 16 ? 1 : 0; // whether a thread may have more than one chunk
     constexpr int32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kScanThreads) : 0;
-    constexpr int32_t kWord = sizeof(In) == 1 && sizeof(Out) == 1 ? 4 : 1;
     bool const packed = canPack(out.data, in.data);
     if (!packed || columns % kSize != 0)
     {
-        packed&& columns % kWord == 0 ? launchStagedScan<kWord>(stream, rows, columns, packed, operation, out, in)
-                                      : launchStagedScan<1>(stream, rows, columns, packed, operation, out, in);
+        launchStagedScan(stream, rows, columns, packed, operation, out, in);
         return cudaGetLastError();
     }
     int64_t const chunks = columns / kSize;
