@@ -107,6 +107,7 @@ namespace detail
 constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
 constexpr int32_t kStagedThreads = 128;             //!< of a block whose rows go through shared memory
 constexpr int32_t kStagedBytes = 32768;             //!< of those, at most
+constexpr int32_t kSharedChunks = 1024;             //!< of a block that has a tile of a row
 constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
@@ -209,35 +210,119 @@ __global__ void __launch_bounds__(kScanThreads)
     }
 }
 
-//! A block scans a row; a warp has neighbouring chunks of it. What the turns before gave is carried on.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+//! What a tile tells those behind it, in one word, so that one access has both: which number it is, and the number.
+//! First that of the tile itself, as soon as it is known, then that of the row up to the tile's end.
+constexpr uint32_t kOfTile = 1;
+constexpr uint32_t kOfRow = 2;
+using TileState = unsigned long long;
+
+inline __device__ void tell(TileState* state, uint32_t what, float number)
+{
+    atomicExch(state, static_cast<TileState>(what) << 32U | __float_as_uint(number));
+}
+
+//! The word as another block has written it last.
+inline __device__ TileState heard(TileState* state)
+{
+#ifdef PLUGINKIT_TARGET_CPU
+    return atomicOr(state, 0ULL);
+#else
+    TileState word = 0;
+    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
+    return word;
+#endif
+}
+
+//! What comes before a tile in its row, whose number `part` is; `state` is that of the row's first tile, `own` the
+//! tile's number. For the lanes of one warp. A lane has one of the 32 tiles before, lane 0 the nearest.
+template <typename Operation>
+__device__ float numberBefore(TileState* state, int64_t part, float own, Operation operation)
+{
+    uint32_t const lane = threadIdx.x % kLanes;
+    float before = Operation::kIdentity;
+    if (part > 0 && lane == 0)
+    {
+        tell(state + part, kOfTile, own);
+    }
+    for (int64_t nearest = part - 1; nearest >= 0; nearest -= kLanes)
+    {
+        int64_t const mine = nearest - lane;
+        TileState word = mine < 0 ? static_cast<TileState>(kOfRow) << 32U : 0;
+        while (__any_sync(kWholeWarp, word >> 32U == 0) != 0)
+        {
+            word = mine < 0 ? word : heard(state + mine);
+        }
+        uint32_t const ends = __ballot_sync(kWholeWarp, word >> 32U == kOfRow);
+        // Tiles behind the first that has its row's number count for nothing.
+        auto const last = static_cast<uint32_t>(ends != 0 ? __ffs(static_cast<int>(ends)) - 1 : kLanes - 1);
+        float number = lane <= last && mine >= 0 ? __uint_as_float(static_cast<uint32_t>(word)) : Operation::kIdentity;
+#pragma unroll
+        for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+        {
+            float const further = __shfl_down_sync(kWholeWarp, number, distance);
+            number = lane + distance < kLanes ? operation(further, number) : number;
+        }
+        before = operation(__shfl_sync(kWholeWarp, number, 0), before);
+        if (ends != 0)
+        {
+            break;
+        }
+    }
+    if (lane == 0)
+    {
+        tell(state + part, kOfRow, operation(before, own));
+    }
+    return before;
+}
+
+//! A block scans a row, or, if Shared, a tile of one; a warp has neighbouring chunks. What the turns before gave is
+//! carried on, or what the tiles before did. Blocks take tiles in the order in which they start: so those before are
+//! under way at least, and waiting for them ends. `states` begins with the number of tiles that are taken, all zeros
+//! when the kernel starts.
+template <int32_t Size, int32_t Chunks, bool Shared, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kScanThreads)
-    blockScanKernel(bool early, int64_t chunks, Operation const operation, Output<Out> const out, Input<In> const in)
+    blockScanKernel(bool early, int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
+                    Input<In> const in, TileState* states)
 {
     __shared__ float scratch[2][kWarps];
-    int64_t const row = blockIdx.x * chunks;
-    int64_t const first = threadIdx.x / kLanes * (Chunks * kLanes) + threadIdx.x % kLanes;
-    float carried = Operation::kIdentity;
-    uint32_t turn = 0;
+    __shared__ uint32_t taken;
+    __shared__ float inRow;
+    uint32_t const lane = threadIdx.x % kLanes;
+    uint32_t const warp = threadIdx.x / kLanes;
+    int64_t const tile = blockDim.x * Chunks;
+    int64_t row = blockIdx.x;
+    int64_t begin = 0;
+    int64_t end = chunks;
     waitForStream(early);
-    for (int64_t begin = first; begin - first < chunks; begin += blockDim.x * Chunks)
+    if constexpr (Shared)
     {
-        Pack<In> packs[Chunks][kPacksOf<Size, In>];
+        if (threadIdx.x == 0)
+        {
+            taken = static_cast<uint32_t>(atomicAdd(states, 1ULL));
+        }
+        __syncthreads();
+        row = taken / tilesOfRow;
+        begin = taken % tilesOfRow * tile;
+        end = min(begin + tile, chunks);
+    }
+    float carried = Operation::kIdentity;
+    for (uint32_t turn = 0; begin < end; begin += tile, turn ^= 1U)
+    {
+        int64_t const first = begin + warp * (Chunks * kLanes) + lane;
+        float numbers[Chunks][Size];
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            int64_t const chunk = begin + k * int64_t{kLanes};
-            loadPacks<Size>(in.data, row + (chunk < chunks ? chunk : chunks - 1), packs[k]); // loads without branches
+            int64_t const chunk = min(first + k * int64_t{kLanes}, chunks - 1); // loads without branches
+            in.template load<Size>(row * chunks + chunk, numbers[k]);
         }
-        float numbers[Chunks][Size];
         float before[Chunks] = {}; // in the warp
         float ofWarp = Operation::kIdentity;
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            unpackNumbers<Size>(packs[k], in.scale, numbers[k]);
             scanChunk(operation, numbers[k]);
-            bool const there = begin + k * int64_t{kLanes} < chunks;
+            bool const there = first + k * int64_t{kLanes} < chunks;
             float total = 0.0F;
             float const inChunks =
                 warpScan<kLanes>(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, total);
@@ -245,16 +330,26 @@ __global__ void __launch_bounds__(kScanThreads)
             ofWarp = k > 0 ? operation(ofWarp, total) : total;
         }
         float total = 0.0F;
-        float const start = operation(carried, beforeWarp(ofWarp, operation, scratch[turn], total));
+        float const ofWarps = beforeWarp(ofWarp, operation, scratch[turn], total);
+        if constexpr (Shared)
+        {
+            if (warp == 0)
+            {
+                carried = numberBefore(states + 1 + row * tilesOfRow, begin / tile, total, operation);
+                inRow = carried;
+            }
+            __syncthreads();
+            carried = inRow;
+        }
+        float const start = operation(carried, ofWarps);
         carried = operation(carried, total);
-        turn ^= 1U;
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            int64_t const chunk = begin + k * int64_t{kLanes};
+            int64_t const chunk = first + k * int64_t{kLanes};
             if (chunk < chunks)
             {
-                storeScanned(out, row + chunk, operation, operation(start, before[k]), numbers[k]);
+                storeScanned(out, row * chunks + chunk, operation, operation(start, before[k]), numbers[k]);
             }
         }
     }
@@ -452,8 +547,9 @@ template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typena
 void launchBlockScan(cudaStream_t stream, int64_t rows, int64_t chunks, int32_t threads, Operation operation,
                      Output<Out> out, Input<In> in) noexcept
 {
-    launchEarlyIfFew(blockScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
-                     static_cast<uint32_t>(threads), stream, chunks, operation, out, in);
+    launchEarlyIfFew(blockScanKernel<Size, Chunks, false, Operation, Out, In>, static_cast<uint32_t>(rows),
+                     static_cast<uint32_t>(threads), stream, chunks, 1U, operation, out, in,
+                     static_cast<TileState*>(nullptr));
 }
 
 //! Rows that are each that of a block, or of a part of it.
@@ -488,153 +584,19 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
     return cudaGetLastError();
 }
 
-constexpr uint32_t kSharedThreads = 256; //!< of a block that has a tile of a row
-constexpr int32_t kSharedTurns =
-    kLanes * kLanes / kSharedThreads; //!< chunks of a thread: so a warp has a number of each warp's
-
-//! Elements of a tile.
-template <int32_t Size>
-constexpr int64_t kTileElements = int64_t{Size} * kSharedTurns * kSharedThreads;
-
-//! What a tile tells those behind it, in one word, so that one access has both: which number it is, and the number.
-//! First that of the tile itself, as soon as it is known, then that of the row up to the tile's end.
-constexpr uint32_t kOfTile = 1;
-constexpr uint32_t kOfRow = 2;
-using TileState = unsigned long long;
-
-inline __device__ void tell(TileState* state, uint32_t what, float number)
-{
-    atomicExch(state, static_cast<TileState>(what) << 32U | __float_as_uint(number));
-}
-
-//! The word as another block has written it last.
-inline __device__ TileState heard(TileState* state)
-{
-#ifdef PLUGINKIT_TARGET_CPU
-    return atomicOr(state, 0ULL);
-#else
-    TileState word = 0;
-    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
-    return word;
-#endif
-}
-
-//! What comes before a tile in its row, whose number `part` is; `state` is that of the row's first tile, `own` the
-//! tile's number. For the lanes of one warp. A lane has one of the 32 tiles before, lane 0 the nearest.
-template <typename Operation>
-__device__ float numberBefore(TileState* state, int64_t part, float own, Operation operation)
-{
-    uint32_t const lane = threadIdx.x % kLanes;
-    float before = Operation::kIdentity;
-    if (part > 0 && lane == 0)
-    {
-        tell(state + part, kOfTile, own);
-    }
-    for (int64_t nearest = part - 1; nearest >= 0; nearest -= kLanes)
-    {
-        int64_t const mine = nearest - lane;
-        TileState word = mine < 0 ? static_cast<TileState>(kOfRow) << 32U : 0;
-        while (__any_sync(kWholeWarp, word >> 32U == 0) != 0)
-        {
-            word = mine < 0 ? word : heard(state + mine);
-        }
-        uint32_t const ends = __ballot_sync(kWholeWarp, word >> 32U == kOfRow);
-        // Tiles behind the first that has its row's number count for nothing.
-        auto const last = static_cast<uint32_t>(ends != 0 ? __ffs(static_cast<int>(ends)) - 1 : kLanes - 1);
-        float number = lane <= last && mine >= 0 ? __uint_as_float(static_cast<uint32_t>(word)) : Operation::kIdentity;
-#pragma unroll
-        for (uint32_t distance = 1; distance < kLanes; distance *= 2)
-        {
-            float const further = __shfl_down_sync(kWholeWarp, number, distance);
-            number = lane + distance < kLanes ? operation(further, number) : number;
-        }
-        before = operation(__shfl_sync(kWholeWarp, number, 0), before);
-        if (ends != 0)
-        {
-            break;
-        }
-    }
-    if (lane == 0)
-    {
-        tell(state + part, kOfRow, operation(before, own));
-    }
-    return before;
-}
-
-//! A block scans a tile of a row. Blocks take tiles in the order in which they start: so those before are under way at
-//! least, and waiting for them ends. `states` begins with the number of tiles that are taken, all zeros when the kernel
-//! starts.
-template <int32_t Size, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kSharedThreads)
-    sharedScanKernel(int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
-                     Input<In> const in, TileState* states)
-{
-    constexpr uint32_t kWarpsOfTile = kSharedThreads / kLanes;
-    __shared__ uint32_t taken;
-    __shared__ float sums[kLanes];
-    uint32_t const warp = threadIdx.x / kLanes;
-    uint32_t const lane = threadIdx.x % kLanes;
-    if (threadIdx.x == 0)
-    {
-        taken = static_cast<uint32_t>(atomicAdd(states, 1ULL));
-    }
-    __syncthreads();
-    int64_t const row = taken / tilesOfRow;
-    int64_t const part = taken % tilesOfRow;
-    int64_t const first = part * kSharedTurns * kSharedThreads + threadIdx.x; // in the row
-    float numbers[kSharedTurns][Size];
-#pragma unroll
-    for (int32_t k = 0; k < kSharedTurns; ++k)
-    {
-        int64_t const chunk = first + k * int64_t{kSharedThreads};
-        in.template load<Size>(row * chunks + (chunk < chunks ? chunk : chunks - 1), numbers[k]);
-    }
-    float before[kSharedTurns];
-#pragma unroll
-    for (int32_t k = 0; k < kSharedTurns; ++k)
-    {
-        scanChunk(operation, numbers[k]);
-        bool const there = first + k * int64_t{kSharedThreads} < chunks;
-        float total = 0.0F;
-        before[k] = warpScan<kLanes>(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, total);
-        if (lane == 0)
-        {
-            sums[static_cast<uint32_t>(k) * kWarpsOfTile + warp] = total;
-        }
-    }
-    __syncthreads();
-    if (warp == 0)
-    {
-        float total = 0.0F;
-        float const inTile = warpScan<kLanes>(sums[lane], operation, total);
-        float const inRow = numberBefore(states + 1 + row * tilesOfRow, part, total, operation);
-        sums[lane] = operation(inRow, inTile);
-    }
-    __syncthreads();
-#pragma unroll
-    for (int32_t k = 0; k < kSharedTurns; ++k)
-    {
-        int64_t const chunk = first + k * int64_t{kSharedThreads};
-        if (chunk < chunks)
-        {
-            float const start = operation(sums[static_cast<uint32_t>(k) * kWarpsOfTile + warp], before[k]);
-            storeScanned(out, row * chunks + chunk, operation, start, numbers[k]);
-        }
-    }
-}
-
 template <int32_t Size, typename Operation, typename Out, typename In>
 cudaError_t scanShared(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                        Input<In> in, void* workspace) noexcept
 {
-    int64_t const tiles = (columns + kTileElements<Size> - 1) / kTileElements<Size>;
+    int64_t const tiles = (columns / Size + kSharedChunks - 1) / kSharedChunks;
     auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
     if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
     {
         return error;
     }
-    sharedScanKernel<Size><<<static_cast<uint32_t>(rows * tiles), kSharedThreads, 0, stream>>>(
-        columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
+    constexpr int32_t kEach = 4;
+    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kSharedChunks / kEach, 0, stream>>>(
+        false, columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
     return cudaGetLastError();
 }
 
@@ -648,7 +610,7 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
     {
         return 0;
     }
-    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kTileElements<1> + 1;
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kSharedChunks + 1;
     return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
