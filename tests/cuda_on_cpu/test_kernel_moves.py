@@ -234,7 +234,7 @@ def test_padding_of_int8_of_another_scale(anywhere: Load) -> None:
 
 SMALL = ((0, 3), (5, 7), (3, 4, 1000), (8193, 1))
 LARGE = ((1,), (2, 8192), (2, 8193), (2, 40001), (3, 50001))
-"""One block's elements, and more than that, in which a kernel leaves bits and another writes indices."""
+"""One block's elements, and more than that, of which a kernel leaves bits and another writes indices."""
 RANKS = (
     (2003,), (3, 701), (3, 4, 151), (2, 3, 4, 101), (2, 2, 3, 4, 51), (2, 1, 2, 3, 4, 43), (2, 2, 1, 2, 3, 2, 43),
     (2, 2, 1, 2, 3, 2, 3, 17),
@@ -265,10 +265,13 @@ def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = (*SMAL
 
 def around_sizes(library: Any, name: str) -> None:
     """Elements that aren't a pack's, a warp's or a block's; where one block's end; where a block has several tiles."""
-    for count in (1, 16, 1024, 8192, 16_384, 24_576, 262_144):
-        for more in (-1, 0, 1):
-            finds(library, name, unaligned(drawn_of(name, (count + more,), 0.02), 0), 0)
-            finds(library, name, unaligned(drawn_of(name, (count + more,), 1.0), 0), 3)  # zeros too, if there were any
+    pack = 16 // np.dtype(TYPES[name]).itemsize
+    for packs in (1, 32, 256, 1024, 2048 + 32, 2**18, 2**18 + 4096 + 33):
+        for count in (packs * pack - 1, packs * pack, packs * pack + 1):
+            finds(library, name, unaligned(drawn_of(name, (count,), 0.02), 0), 0)
+        finds(library, name, unaligned(drawn_of(name, (2, packs * pack // 2 + 1), 0.4), packs % 3 % 2), 0)
+        if packs <= 2048 + 32:  # all, and zeros too, that would be behind them
+            finds(library, name, unaligned(drawn_of(name, (packs * pack + 1,), 1.0), 0), 3)
 
 
 def drawn_of(name: str, shape: tuple[int, ...], density: float) -> Any:
@@ -311,12 +314,12 @@ def test_indices_around_the_sizes_that_blocks_have_in_fp16(half: ctypes.CDLL) ->
 @OF_HALF
 def test_a_workspace_that_is_too_small_is_refused(half: ctypes.CDLL) -> None:
     half.workspaceOf.restype = ctypes.c_int64
-    assert half.workspaceOf(ctypes.c_int64(8193)) == 2 * 1028, "scaffold/kernels/selecting.py has the number, too"
+    assert half.workspaceOf(ctypes.c_int64(8193)) == 2 * 1056, "scaffold/kernels/selecting.py has the number, too"
     x, indices = unaligned(np.ones(20_000, np.float16), 0), np.full(20_000, CHANGED, np.int64)
-    found, workspace = np.zeros(1, np.int32), np.zeros(4 * 1028, np.uint8)
+    found, workspace = np.zeros(1, np.int32), np.zeros(4 * 1056, np.uint8)
     call = (at(x), 1, dims(20_000), at(indices), at(found), at(workspace))
-    assert half.selectHalf(*call, ctypes.c_int64(3 * 1028 - 1), 0) == 1
-    assert half.selectHalf(*call, ctypes.c_int64(3 * 1028), 0) == 0
+    assert half.selectHalf(*call, ctypes.c_int64(3 * 1056 - 1), 0) == 1
+    assert half.selectHalf(*call, ctypes.c_int64(3 * 1056), 0) == 0
 
 
 @pytest.mark.slow
@@ -328,7 +331,7 @@ def test_indices_around_the_sizes_that_blocks_have(anywhere: Load, name: str) ->
 @pytest.mark.slow
 @OF_HALF
 def test_indices_of_selected_elements_where_a_block_has_several_tiles(half: ctypes.CDLL) -> None:
-    shape = (8193, 4097)  # more than 2048 blocks of two tiles
+    shape = (8193, 4097)  # blocks have many tiles
     x = unaligned(np.zeros(shape, np.float16), 0)
     expected = np.sort(np.random.default_rng(1).choice(x.size, 5000, replace=False))
     x.ravel()[expected] = 1

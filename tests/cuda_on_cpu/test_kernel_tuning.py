@@ -254,7 +254,7 @@ def test_selection(anywhere: Load) -> None:
     x[3000:] = np.resize((64, 96, 256, 512), 17_000)
     workspace = np.zeros(library.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
     places = np.zeros(x.size, np.int64)
-    for number, threads in enumerate((256, 64, 96, 512, 512, 256)):
+    for number, threads in enumerate((256, 256, 256, 512, 512, 256)):
         found = np.zeros(1, np.int32)
         call = (number, at(x), ctypes.c_int64(x.size), at(places), at(found), at(workspace))
         assert library.selectedByThreads(*call) == 0

@@ -140,7 +140,7 @@ PATTERNS = {
         selecting.reference,
         selecting.test,
         example="--base v3 --input x:float32:r,c --output indices:int64:2,count --output 'count:int32::upper=r * c"
-        ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1028'",
+        ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1056'",
         tunable=True,
     ),
     "topk": KernelPattern(

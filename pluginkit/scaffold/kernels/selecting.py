@@ -30,7 +30,7 @@ def misfit(manifest: Manifest) -> str:
     count = " * ".join(shape)
     if parse(found.upper or "") != parse(count):
         return f"every element may have an index, and the upper bound of '{found.name}' isn't '{count}'"
-    needed = f"ceil_div({count}, 8192) * 1028"  # selectWorkspace of pluginkit/kernels/select.cuh
+    needed = f"ceil_div({count}, 8192) * 1056"  # selectWorkspace of pluginkit/kernels/select.cuh
     workspace = manifest.plugin.workspace
     if workspace is None or parse(workspace) != parse(needed):
         return f"its workspace isn't '{needed}'"

@@ -188,7 +188,7 @@ EXPORT int paddedFloat(int32_t number, void const* x, void* y, int32_t rank, int
 EXPORT int paddedLaunch(int32_t number, float const* x, float* y, int64_t count)
 {
     int64_t const none = 0;
-    auto const shape = kernels::detail::padShape(1, &count, &none, &count, kernels::PadMode::kEdge);
+    auto const shape = kernels::detail::padShape(1, &count, &none, &count);
     return kernels::launchWith(set(number),
                                [&](cudaStream_t on, auto values)
                                {

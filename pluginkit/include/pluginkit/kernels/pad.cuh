@@ -50,14 +50,19 @@ struct PadDim
     Divisor period; //!< after which a reflection is the same again
 };
 
-//! All dimensions but the last, and the last; neighbours that have no padding count as one.
+//! All dimensions but the last, Most at most, and the last; neighbours that have no padding count as one.
+template <int32_t Most>
 struct PadShape
 {
-    PadMode mode;
     int32_t count;
-    PadDim dims[kMostPadDims - 1];
+    PadDim dims[Most];
     PadDim last;
 };
+
+using AnyPad = PadShape<kMostPadDims - 1>;
+
+constexpr int32_t kUsualPadDims = 3; //!< of volumes
+using UsualPad = PadShape<kUsualPadDims>;
 
 //! Elements that are moved at once: a word of four bytes, or one element.
 template <typename T>
@@ -68,14 +73,14 @@ using PadWord = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
 
 //! Where in x the element is that belongs `from` elements behind x's first one; -1: nowhere. Near: a reflection turns
 //! back once at most, so that nothing has to be divided.
-template <bool Near>
-__device__ int32_t padSource(PadMode mode, PadDim const& dim, int32_t from)
+template <PadMode Mode, bool Near>
+__device__ int32_t padSource(PadDim const& dim, int32_t from)
 {
-    if (mode == PadMode::kConstant || dim.size == 0)
+    if (Mode == PadMode::kConstant || (!Near && dim.size == 0))
     {
         return static_cast<uint32_t>(from) < static_cast<uint32_t>(dim.size) ? from : -1;
     }
-    if (mode == PadMode::kEdge)
+    if (Mode == PadMode::kEdge)
     {
         return min(max(from, 0), dim.size - 1);
     }
@@ -89,38 +94,39 @@ __device__ int32_t padSource(PadMode mode, PadDim const& dim, int32_t from)
 }
 
 //! Where the row of x begins that belongs into row `row` of y; -1: it is of the padding alone.
-template <bool Near>
-__device__ int32_t padRow(PadShape const& shape, int32_t row)
+template <PadMode Mode, bool Near, int32_t Most>
+__device__ int32_t padRow(PadShape<Most> const& shape, int32_t row)
 {
     int32_t begin = 0;
-#pragma unroll 1
-    for (int32_t d = shape.count - 1; d >= 0; --d)
+    bool missing = false;
+#pragma unroll
+    for (int32_t d = Most - 1; d >= 0; --d)
     {
-        PadDim const& dim = shape.dims[d];
-        int32_t const next = d > 0 ? dim.out.quotient(row) : 0;
-        int32_t const place = row - next * static_cast<int32_t>(dim.out.divisor);
-        int32_t const source = padSource<Near>(shape.mode, dim, place - dim.before);
-        if (source < 0)
+        if (d < shape.count)
         {
-            return -1;
+            PadDim const& dim = shape.dims[d];
+            int32_t const next = d > 0 ? dim.out.quotient(row) : 0;
+            int32_t const place = row - next * static_cast<int32_t>(dim.out.divisor);
+            int32_t const source = padSource<Mode, Near>(dim, place - dim.before);
+            missing = missing || source < 0;
+            begin += source * dim.stride;
+            row = next;
         }
-        begin += source * dim.stride;
-        row = next;
     }
-    return begin;
+    return missing ? -1 : begin;
 }
 
 //! Small tensors, and those that `padTilesKernel` doesn't take: a thread writes an element.
-template <int32_t Threads, typename T, typename Change>
-__global__ void __launch_bounds__(Threads) padElementsKernel(bool early, PadShape const shape, int32_t count,
+template <int32_t Threads, PadMode Mode, int32_t Most, typename T, typename Change>
+__global__ void __launch_bounds__(Threads) padElementsKernel(bool early, PadShape<Most> const shape, int32_t count,
                                                              Change change, float value, Output<T> y, T const* x)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * Threads + threadIdx.x;
     auto const place = static_cast<int32_t>(min(i, int64_t{count} - 1));
     int32_t const row = shape.last.out.quotient(place);
     int32_t const column = place - row * static_cast<int32_t>(shape.last.out.divisor);
-    int32_t const from = padRow<false>(shape, row);
-    int32_t const source = padSource<false>(shape.mode, shape.last, column - shape.last.before);
+    int32_t const from = padRow<Mode, false>(shape, row);
+    int32_t const source = padSource<Mode, false>(shape.last, column - shape.last.before);
     T element;
     toElement(element, value, y.inverse);
     waitForStream(early); // what is before it needs no memory, and is done while the kernel before ends
@@ -136,7 +142,8 @@ __global__ void __launch_bounds__(Threads) padElementsKernel(bool early, PadShap
     y.data[i] = element;
 }
 
-//! How the rows of y are tiles: `inTile` whole ones, or one of `parts` parts of `width` columns of a row.
+//! How the rows of y are tiles: `inTile` whole ones, or one of `parts` parts of `width` columns of a row. The words of
+//! x in a row are some segments of 2^slots words at most, each that of as many threads.
 struct PadTiles
 {
     int32_t rows; //!< of y
@@ -145,20 +152,21 @@ struct PadTiles
     int32_t width;
     int32_t begin; //!< of a row, the columns that may be made of words of x: from this one
     int32_t end;   //!< to before this one
-    Divisor words; //!< of x, that a row of the tile has at most
-    Divisor gap;   //!< words between one row's last word of x and the next row's first one, at most
+    Divisor segments;
+    int32_t slots;
+    Divisor gap; //!< words between one row's last word of x and the next row's first one, at most
 };
 
-//! What a block knows of a row of its tile.
-struct alignas(16) PadSource
+//! What a block knows of a segment of its tile.
+struct alignas(16) PadSegment
 {
-    int32_t low;    //!< the word of x that has the first element of the row's first word; below 0: it is the constant
-    int32_t high;   //!< the one that has its last
+    int32_t low;    //!< the word of x that has the first element of its first word; below 0: it is the constant
+    int32_t high;   //!< the one that has that word's last
     int32_t place;  //!< where in the tile that word is, in words
-    uint32_t words; //!< 32 for each of the row's words, and by how many bits they are shifted
+    uint32_t words; //!< 32 for each of its words, and by how many bits they are shifted
 };
 
-//! A row of the tile, as its columns are: those of a part begin at column `first` of y.
+//! The columns of a tile's rows: those of a part begin at column `first` of y.
 struct PadColumns
 {
     int32_t first;
@@ -196,7 +204,7 @@ struct PadEdge
             int32_t const place = first + j - next;
             bool const above = place < 0;
             int32_t const column = of.first + (above ? place + of.count : place);
-            int32_t const source = padSource<true>(Mode, last, column - last.before);
+            int32_t const source = padSource<Mode, true>(last, column - last.before);
             int32_t const start = above ? ofAbove : ofNext;
             parts[j] = constant;
             if (there && (Mode != PadMode::kConstant || (source >= 0 && start >= 0)))
@@ -233,7 +241,7 @@ __device__ PadWord<T> padWord(PadWord<T> low, PadWord<T> high, uint32_t bits, Ch
     }
 }
 
-constexpr int32_t kPadRows = 256;    //!< of a tile, at most
+constexpr int32_t kLeastSlots = 3;
 constexpr int32_t kPadBytes = 24576; //!< of a tile, at most: several blocks fit a multiprocessor
 
 //! Threads of a block, and packs of x of each: those of a set of values, or what was fastest on an H100.
@@ -250,9 +258,9 @@ struct PadValues
 
 //! A block makes a tile of y in shared memory, and writes it in packs. A row's words are two loads and a shift, all of
 //! a thread's under way at once; what is between the words of two rows is made element by element.
-template <typename Values, typename T, typename Change>
+template <typename Values, PadMode Mode, typename T, typename Change>
 __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads, Values::kBlocks))
-    padTilesKernel(bool early, PadShape const shape, PadTiles const tiles, Change change, float value, Output<T> y,
+    padTilesKernel(bool early, UsualPad const shape, PadTiles const tiles, Change change, float value, Output<T> y,
                    T const* x)
 {
     constexpr int32_t kThreads = Values::kThreads;
@@ -260,13 +268,13 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     constexpr int32_t kIn = kPadWord<T>;
     constexpr int32_t kSize = Pack<T>::kSize;
     constexpr uint32_t kElementBits = 8U * sizeof(PadWord<T>) / kIn;
-    constexpr uint32_t kWord = 32; // of PadSource::words
-    __shared__ PadSource table[kPadRows];
-    __shared__ int32_t sources[kPadRows];
+    constexpr uint32_t kWord = 32; // of PadSegment::words
+    constexpr int32_t kMostSegments = Values::kWords >> kLeastSlots;
+    __shared__ PadSegment table[kMostSegments];
+    __shared__ int32_t sources[kMostSegments];
     extern __shared__ uint4 pluginkitPadTile[];
     auto* const words = reinterpret_cast<PadWord<T>*>(pluginkitPadTile);
     auto const thread = static_cast<int32_t>(threadIdx.x);
-    bool const constants = shape.mode == PadMode::kConstant;
     auto const tile = static_cast<int32_t>(blockIdx.x);
     int32_t const group = tiles.parts.quotient(tile);
     int32_t const firstColumn = (tile - group * static_cast<int32_t>(tiles.parts.divisor)) * tiles.width;
@@ -278,22 +286,24 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     int32_t const rows = min(tiles.inTile, tiles.rows - firstRow);
     int32_t const first = firstRow * columns + firstColumn;
     int32_t const skipped = first & (kSize - 1); // elements of the tile's first pack that another tile has
-    for (int32_t i = thread; i < tiles.inTile; i += kThreads)
+    for (int32_t i = thread; i < Values::kWords >> tiles.slots; i += kThreads)
     {
-        PadSource entry{-1, -1, 0, 0};
-        if (i < rows)
+        int32_t const row = tiles.segments.quotient(i);
+        PadSegment entry{-1, -1, 0, 0};
+        if (row < rows)
         {
-            int32_t const source = padRow<true>(shape, firstRow + i);
-            sources[i] = source;
-            int32_t const begin = skipped + i * width + of.begin;
+            int32_t const before = (i - row * static_cast<int32_t>(tiles.segments.divisor)) << tiles.slots; // words
+            int32_t const source = padRow<Mode, true>(shape, firstRow + row);
+            sources[row] = source;
+            int32_t const begin = skipped + row * width + of.begin;
             int32_t const place = (begin + kIn - 1) & -kIn;
-            auto const inside = static_cast<uint32_t>(max(skipped + i * width + of.end - place, 0)) / kIn;
-            entry.place = place / kIn;
-            entry.words = kWord * inside;
-            if (!constants || source >= 0)
+            int32_t const inside = max(skipped + row * width + of.end - place, 0) / kIn - before;
+            entry.place = place / kIn + before;
+            entry.words = kWord * static_cast<uint32_t>(min(max(inside, 0), 1 << tiles.slots));
+            if (Mode != PadMode::kConstant || source >= 0)
             {
-                auto const from =
-                    static_cast<uint32_t>(source + firstColumn + of.begin - shape.last.before + place - begin);
+                int32_t const column = firstColumn + of.begin - shape.last.before + place - begin;
+                auto const from = static_cast<uint32_t>(source + column + before * kIn);
                 entry.low = static_cast<int32_t>(from / kIn);
                 entry.high = static_cast<int32_t>((from + kIn - 1) / kIn); // maybe the same: nothing behind it is read
                 entry.words += from % kIn * kElementBits;
@@ -309,21 +319,23 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     {
         one = constant;
     }
-    PadWord<T> ofConstants;
-    memcpy(&ofConstants, &repeated, sizeof ofConstants);
+    PadWord<T> constants;
+    memcpy(&constants, &repeated, sizeof constants);
     __syncthreads();
     waitForStream(early); // what is before it needs no memory, and is done while the kernel before ends
 
+    auto const word = static_cast<uint32_t>(thread & ((1 << tiles.slots) - 1));
+    uint32_t const enough = kWord * word + kWord - 1;
+    PadSegment const* const mine = table + (thread >> tiles.slots);
+    int32_t const step = kThreads >> tiles.slots; // segments
     auto const* const source = reinterpret_cast<PadWord<T> const*>(x);
     PadWord<T> low[kTurns];
     PadWord<T> high[kTurns];
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
-        int32_t const row = tiles.words.quotient(k * kThreads + thread);
-        auto const word = static_cast<uint32_t>(k * kThreads + thread) - row * tiles.words.divisor;
-        PadSource const entry = row < tiles.inTile ? table[row] : PadSource{-1, -1, 0, 0};
-        if (kWord * word + kWord - 1 < entry.words && entry.low >= 0)
+        PadSegment const entry = mine[k * step];
+        if (enough < entry.words && (Mode != PadMode::kConstant || entry.low >= 0))
         {
             low[k] = source[static_cast<uint32_t>(entry.low) + word];
             if constexpr (kIn > 1)
@@ -335,38 +347,28 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     // Loaded behind the words, which otherwise would wait for it.
     int32_t const edges = (rows + 1) * static_cast<int32_t>(tiles.gap.divisor);
     PadEdge<T> edge;
-    auto const load = [&](int32_t i)
-    {
-        shape.mode == PadMode::kConstant ? edge.template load<PadMode::kConstant>(shape.last, of, tiles.gap, sources,
-                                                                                  skipped, rows, i, constant, change, x)
-        : shape.mode == PadMode::kEdge ? edge.template load<PadMode::kEdge>(shape.last, of, tiles.gap, sources, skipped,
-                                                                            rows, i, constant, change, x)
-                                       : edge.template load<PadMode::kReflect>(shape.last, of, tiles.gap, sources,
-                                                                               skipped, rows, i, constant, change, x);
-    };
     edge.at = -1;
     if ((thread & -32) < edges) // by whole warps
     {
-        load(thread);
+        edge.template load<Mode>(shape.last, of, tiles.gap, sources, skipped, rows, thread, constant, change, x);
     }
     __syncwarp(); // else nvcc has some loads wait until others' words are stored
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
-        int32_t const row = tiles.words.quotient(k * kThreads + thread);
-        auto const word = static_cast<uint32_t>(k * kThreads + thread) - row * tiles.words.divisor;
-        PadSource const entry = row < tiles.inTile ? table[row] : PadSource{-1, -1, 0, 0};
-        if (kWord * word + kWord - 1 < entry.words)
+        PadSegment const entry = mine[k * step];
+        if (enough < entry.words)
         {
-            PadWord<T> const made = padWord<T>(low[k], high[k], entry.words, change);
-            words[static_cast<uint32_t>(entry.place) + word] = entry.low < 0 ? ofConstants : made;
+            PadWord<T> made = padWord<T>(low[k], high[k], entry.words, change);
+            made = Mode == PadMode::kConstant && entry.low < 0 ? constants : made;
+            words[static_cast<uint32_t>(entry.place) + word] = made;
         }
     }
     edge.store(words);
 #pragma unroll 1
     for (int32_t i = thread + kThreads; i < edges; i += kThreads)
     {
-        load(i);
+        edge.template load<Mode>(shape.last, of, tiles.gap, sources, skipped, rows, i, constant, change, x);
         edge.store(words);
     }
     __syncthreads();
@@ -402,7 +404,8 @@ inline bool turnsOnce(PadDim const& dim) noexcept
 //! The tiles of kernels whose tiles have `tileWords` words of x, and `threads` threads; without rows where rows are of
 //! less than two words, or a reflection turns back more than once: then it takes none.
 template <typename T>
-PadTiles padTiles(PadShape const& shape, int64_t count, int64_t xCount, int64_t tileWords, int64_t threads) noexcept
+PadTiles padTiles(AnyPad const& shape, PadMode mode, int64_t count, int64_t xCount, int64_t tileWords,
+                  int64_t threads) noexcept
 {
     constexpr int64_t kIn = kPadWord<T>;
     constexpr int64_t kSize = Pack<T>::kSize;
@@ -413,12 +416,8 @@ PadTiles padTiles(PadShape const& shape, int64_t count, int64_t xCount, int64_t 
     int64_t const spared = xCount % kIn == 0 ? 0 : kIn - 1;
     int64_t const begin = std::min(std::max<int64_t>(before, 0), columns);
     int64_t const end = std::min(std::max(before + last.size - spared, begin), columns);
-    bool near = turnsOnce(last);
-    for (int32_t d = 0; d < shape.count; ++d)
-    {
-        near = near && turnsOnce(shape.dims[d]);
-    }
-    if (end - begin < 2 * kIn || (shape.mode == PadMode::kReflect && !near))
+    bool const near = turnsOnce(last) && std::all_of(shape.dims, shape.dims + shape.count, turnsOnce);
+    if (shape.count > kUsualPadDims || end - begin < 2 * kIn || xCount == 0 || (mode == PadMode::kReflect && !near))
     {
         return {};
     }
@@ -428,10 +427,18 @@ PadTiles padTiles(PadShape const& shape, int64_t count, int64_t xCount, int64_t 
     int64_t const words = std::min(end - begin, width) / kIn;
     int64_t const gap = std::min((columns - (end - begin) + 2 * (kIn - 1)) / kIn, width / kIn + 2);
     int64_t const bytes = width * static_cast<int64_t>(sizeof(T));
+    // Segments of the size that leaves the fewest threads without a word.
+    int32_t slots = kLeastSlots;
+    for (int32_t one = slots + 1; threads % (1 << one) == 0; ++one)
+    {
+        auto const filled = [&](int32_t size) { return ((words - 1) >> size) + 1 << size; };
+        slots = filled(one) <= filled(slots) ? one : slots;
+    }
+    int64_t const segments = ((words - 1) >> slots) + 1;
     int64_t inTile = 1;
     if (parts == 1)
     {
-        inTile = std::max<int64_t>(std::min({tileWords / words, int64_t{kPadRows}, kPadBytes / bytes}), 1);
+        inTile = std::max<int64_t>(std::min((tileWords >> slots) / segments, kPadBytes / bytes), 1);
         // Words between rows that are a few more than there are threads would take each block's time twice.
         int64_t const fit = gap > 0 ? threads / gap - 1 : inTile;
         inTile = fit < inTile && fit >= inTile / 8 * 7 && fit > 0 ? fit : inTile;
@@ -442,13 +449,13 @@ PadTiles padTiles(PadShape const& shape, int64_t count, int64_t xCount, int64_t 
             static_cast<int32_t>(width),
             static_cast<int32_t>(begin),
             static_cast<int32_t>(end),
-            divisorOf(words),
+            divisorOf(segments),
+            slots,
             divisorOf(gap)};
 }
 
 //! The dimensions as the kernels have them.
-inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* before, int64_t const* yDims,
-                         PadMode mode) noexcept
+inline AnyPad padShape(int32_t rank, int64_t const* xDims, int64_t const* before, int64_t const* yDims) noexcept
 {
     int64_t size[kMostPadDims]{};
     int64_t out[kMostPadDims]{};
@@ -469,8 +476,7 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
         out[dims - 1] *= yDims[d];
         plain = none;
     }
-    PadShape shape{};
-    shape.mode = mode;
+    AnyPad shape{};
     shape.count = dims - 1;
     int64_t stride = 1; // beyond 2^31 where x is empty and no stride is used
     for (int32_t d = dims - 1; d >= 0; --d)
@@ -487,28 +493,56 @@ inline PadShape padShape(int32_t rank, int64_t const* xDims, int64_t const* befo
     return shape;
 }
 
-template <typename Values, typename T, typename Change>
-cudaError_t padBy(cudaStream_t stream, PadShape const& shape, int64_t count, int64_t xCount, Change change, float value,
-                  Output<T> y, Input<T> x) noexcept
+template <typename Values, PadMode Mode, typename T, typename Change>
+void padIn(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCount, Change change, float value,
+           Output<T> y, Input<T> x) noexcept
 {
     using Tile = PadValues<Values>;
     constexpr int32_t kThreads = Values::kThreads > 0 ? Tile::kThreads : 256;
     constexpr int64_t kSmall = 3 * (int64_t{1} << 16U); // elements; an H100 makes 2^18 as fast by tiles
-    if (count > kSmall && canPack(y.data, x.data))
+    auto const blocks = static_cast<uint32_t>((count + kThreads - 1) / kThreads);
+    auto const elements = static_cast<int32_t>(count);
+    UsualPad usual{shape.count, {}, shape.last};
+    std::copy_n(shape.dims, kUsualPadDims, usual.dims);
+    PadTiles const tiles = count > kSmall && canPack(y.data, x.data)
+                               ? padTiles<T>(shape, Mode, count, xCount, Tile::kWords, Tile::kThreads)
+                               : PadTiles{};
+    if (tiles.rows > 0)
     {
-        PadTiles const tiles = padTiles<T>(shape, count, xCount, Tile::kWords, Tile::kThreads);
-        if (tiles.rows > 0)
-        {
-            auto const groups = (tiles.rows + int64_t{tiles.inTile} - 1) / tiles.inTile;
-            auto const bytes = int64_t{tiles.inTile} * tiles.width * static_cast<int64_t>(sizeof(T));
-            size_t const shared = (static_cast<size_t>(bytes) / kPackBytes + 2) * kPackBytes;
-            launchEarlyIfFew(padTilesKernel<Tile, T, Change>, static_cast<uint32_t>(groups * tiles.parts.divisor),
-                             {Tile::kThreads, shared}, stream, shape, tiles, change, value, y, x.data);
-            return cudaGetLastError();
-        }
+        auto const groups = (tiles.rows + int64_t{tiles.inTile} - 1) / tiles.inTile;
+        auto const bytes = int64_t{tiles.inTile} * tiles.width * static_cast<int64_t>(sizeof(T));
+        size_t const shared = (static_cast<size_t>(bytes) / kPackBytes + 2) * kPackBytes;
+        launchEarlyIfFew(padTilesKernel<Tile, Mode, T, Change>, static_cast<uint32_t>(groups * tiles.parts.divisor),
+                         {Tile::kThreads, shared}, stream, usual, tiles, change, value, y, x.data);
     }
-    launchEarlyIfFew(padElementsKernel<kThreads, T, Change>, static_cast<uint32_t>((count + kThreads - 1) / kThreads),
-                     kThreads, stream, shape, static_cast<int32_t>(count), change, value, y, x.data);
+    else if (shape.count <= kUsualPadDims) // fewer parameters, and fewer instructions
+    {
+        launchEarlyIfFew(padElementsKernel<kThreads, Mode, kUsualPadDims, T, Change>, blocks, kThreads, stream, usual,
+                         elements, change, value, y, x.data);
+    }
+    else
+    {
+        launchEarlyIfFew(padElementsKernel<kThreads, Mode, kMostPadDims - 1, T, Change>, blocks, kThreads, stream,
+                         shape, elements, change, value, y, x.data);
+    }
+}
+
+template <typename Values, typename T, typename Change>
+cudaError_t padBy(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCount, Change change,
+                  Padding padding, Output<T> y, Input<T> x) noexcept
+{
+    switch (padding.mode)
+    {
+    case PadMode::kConstant:
+        padIn<Values, PadMode::kConstant>(stream, shape, count, xCount, change, padding.value, y, x);
+        break;
+    case PadMode::kEdge:
+        padIn<Values, PadMode::kEdge>(stream, shape, count, xCount, change, padding.value, y, x);
+        break;
+    case PadMode::kReflect:
+        padIn<Values, PadMode::kReflect>(stream, shape, count, xCount, change, padding.value, y, x);
+        break;
+    }
     return cudaGetLastError();
 }
 
@@ -552,7 +586,7 @@ cudaError_t launchPad(Stream const& stream, int32_t rank, int64_t const* xDims, 
             return cudaErrorInvalidValue;
         }
     }
-    detail::PadShape const shape = detail::padShape(rank, xDims, before, yDims, padding.mode);
+    detail::AnyPad const shape = detail::padShape(rank, xDims, before, yDims);
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {
@@ -562,10 +596,10 @@ cudaError_t launchPad(Stream const& stream, int32_t rank, int64_t const* xDims, 
                               if (!detail::sameScale(y, x))
                               {
                                   detail::Rescaled<T> const change{x.scale, y.inverse};
-                                  return detail::padBy<Values>(on, shape, count, xCount, change, padding.value, y, x);
+                                  return detail::padBy<Values>(on, shape, count, xCount, change, padding, y, x);
                               }
                           }
-                          return detail::padBy<Values>(on, shape, count, xCount, detail::Moved{}, padding.value, y, x);
+                          return detail::padBy<Values>(on, shape, count, xCount, detail::Moved{}, padding, y, x);
                       });
 }
 

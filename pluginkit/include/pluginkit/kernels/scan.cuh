@@ -64,27 +64,45 @@ __device__ float warpScan(float value, Operation operation, float& total)
 namespace detail
 {
 
-//! What comes before a warp in its block, whose value each of its threads gives; `total` is that of the block. One
-//! barrier: nobody may write to `scratch` again before the next one.
+//! The operation over the first `count` of a block's totals in shared memory, at a multiple of 16 bytes; of `warps`.
 template <typename Operation>
-__device__ float beforeWarp(float ofWarp, Operation operation, float* scratch, float& total)
+__device__ float foldTotals(float const* totals, uint32_t count, uint32_t warps, Operation operation)
 {
-    uint32_t const lane = threadIdx.x % kLanes;
+    // Loads of four take less time than exchanges of lanes.
+    float result = Operation::kIdentity;
+    for (uint32_t first = 0; first < warps; first += 4)
+    {
+        auto const four = *reinterpret_cast<float4 const*>(totals + first);
+        result = operation(result, first < count ? four.x : Operation::kIdentity);
+        result = operation(result, first + 1 < count ? four.y : Operation::kIdentity);
+        result = operation(result, first + 2 < count ? four.z : Operation::kIdentity);
+        result = operation(result, first + 3 < count ? four.w : Operation::kIdentity);
+    }
+    return result;
+}
+
+//! What comes before a warp in its block, whose value each of its threads gives. One barrier: nobody may write to
+//! `totals`, `kWarps` floats at a multiple of 16 bytes, before the next one.
+template <typename Operation>
+__device__ float beforeWarp(float ofWarp, Operation operation, float* totals)
+{
     uint32_t const warp = threadIdx.x / kLanes;
     uint32_t const warps = blockDim.x / kLanes;
-    total = ofWarp;
     if (warps == 1)
     {
+        totals[0] = ofWarp;
         return Operation::kIdentity;
     }
-    if (lane == 0)
+    if (threadIdx.x % kLanes == 0)
     {
-        scratch[warp] = ofWarp;
+        totals[warp] = ofWarp;
+    }
+    if (threadIdx.x >= warps && threadIdx.x < kWarps)
+    {
+        totals[threadIdx.x] = Operation::kIdentity;
     }
     __syncthreads();
-    float const mine = lane < warps ? scratch[lane] : Operation::kIdentity;
-    float const before = warpScan<kLanes>(mine, operation, total);
-    return __shfl_sync(kWholeWarp, before, static_cast<int>(warp));
+    return foldTotals(totals, warp, warps, operation);
 }
 
 } // namespace detail
@@ -96,19 +114,28 @@ __device__ float blockScan(float value, Operation operation, float* scratch, flo
 {
     float ofWarp = 0.0F;
     float const before = warpScan<kLanes>(value, operation, ofWarp);
-    float const start = detail::beforeWarp(ofWarp, operation, scratch, total);
+    if (threadIdx.x % kLanes == 0)
+    {
+        scratch[threadIdx.x / kLanes] = ofWarp;
+    }
+    __syncthreads();
+    uint32_t const lane = threadIdx.x % kLanes;
+    float const start =
+        warpScan<kLanes>(lane < blockDim.x / kLanes ? scratch[lane] : Operation::kIdentity, operation, total);
     __syncthreads(); // nobody writes to scratch again before all have read it
-    return operation(start, before);
+    return operation(__shfl_sync(kWholeWarp, start, static_cast<int>(threadIdx.x / kLanes)), before);
 }
 
 namespace detail
 {
 
 constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
-constexpr int32_t kStagedThreads = 128;             //!< of a block whose rows go through shared memory
-constexpr int32_t kStagedBytes = 32768;             //!< of those, at most
+constexpr int32_t kStagedThreads = 128;             //!< of a block that has several rows in shared memory
+constexpr int32_t kStagedWords = 9;                 //!< of a thread, in registers
+constexpr int32_t kStagedBytes = 256;               //!< of a thread that has a row, in shared memory, at most
 constexpr int32_t kSharedChunks = 1024;             //!< of a block that has a tile of a row
 constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
+constexpr int64_t kVeryManyRows = 65536;            //!< enough for them, a thread each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
@@ -128,39 +155,46 @@ struct ScanPolicy
     int32_t each;    //!< chunks of a thread, or words of staged ones; of longer rows in a turn
 };
 
-//! What runs for rows of so many columns. Size: elements of a chunk. Whole: rows are made of chunks. Unit: elements
-//! that are read together from shared memory. Bytes: of an element there.
-constexpr ScanPolicy scanPolicy(int64_t columns, int32_t size, bool whole, int32_t unit, int32_t bytes) noexcept
+//! What runs for rows that are made of chunks.
+constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noexcept
 {
     constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
     int32_t threads = 1;
-    if (whole)
-    {
-        int64_t const chunks = columns / size;
-        if (chunks <= kWarp)
-        {
-            while (threads < chunks)
-            {
-                threads *= 2;
-            }
-            return {ScanLoader::kGroup, threads, 1};
-        }
-        // More chunks of 16 elements don't fit into registers.
-        int32_t const each = size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
-        int64_t const needed = (chunks + each * kWarp - 1) / (each * kWarp) * kWarp;
-        return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
-    }
-    constexpr int32_t kShort = 32; // elements of a thread, unless that takes more than a warp
-    // Rows that aren't made of words begin and end within one.
-    int64_t const words = columns % unit == 0 ? columns / unit : (columns + unit - 2) / unit + 1;
-    int64_t const most = std::min(2 * kShort, kStagedBytes / kStagedThreads / bytes) / unit;
-    while (threads < kWarp && words > int64_t{threads} * (kShort / unit))
+    while (threads < kWarp && threads < chunks)
     {
         threads *= 2;
     }
-    threads = words > most * threads ? kStagedThreads : threads;
-    int64_t const turns = (words + most * threads - 1) / (most * threads);
-    // Odd, so that threads side by side read different banks.
+    // More chunks of 16 elements don't fit into registers.
+    int32_t const ofGroup = chunks <= kWarp ? 1 : chunks <= 2 * kWarp ? 2 : size < 16 && chunks <= 4 * kWarp ? 4 : 0;
+    if (ofGroup == 1 || (ofGroup > 1 && rows > kManyRows))
+    {
+        return {ScanLoader::kGroup, threads, ofGroup};
+    }
+    int32_t const each = size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
+    int64_t const needed = (chunks + each * kWarp - 1) / (each * kWarp) * kWarp;
+    return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
+}
+
+//! What runs for others, of so many words of four bytes or wider elements; `bytes` of a word, of both tensors if they
+//! differ. A thread's words are odd, so that threads side by side read different banks.
+constexpr ScanPolicy stagedScanPolicy(int64_t rows, int64_t words, int32_t bytes) noexcept
+{
+    constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
+    if (rows >= kVeryManyRows && words * bytes <= kStagedBytes)
+    {
+        return {ScanLoader::kStaged, 1, static_cast<int32_t>(words) | 1};
+    }
+    int32_t threads = 1;
+    while (threads < kWarp && words > threads * kStagedWords)
+    {
+        threads *= 2;
+    }
+    if (words > threads * kStagedWords)
+    {
+        int64_t const needed = (words + kStagedWords * kWarp - 1) / (kStagedWords * kWarp) * kWarp;
+        threads = static_cast<int32_t>(std::min<int64_t>(needed, 2 * kStagedThreads));
+    }
+    int64_t const turns = (words + kStagedWords * threads - 1) / (kStagedWords * threads);
     return {ScanLoader::kStaged, threads, static_cast<int32_t>((words + turns * threads - 1) / (turns * threads)) | 1};
 }
 
@@ -187,26 +221,58 @@ __device__ void storeScanned(Output<Out> const& out, int64_t chunk, Operation op
     out.template store<Size>(chunk, numbers);
 }
 
-//! A row is that of `lanes` threads of a warp, a power of two, of a chunk each.
-template <int32_t Size, typename Operation, typename Out, typename In>
+//! Loads and scans a thread's chunks of a row, `first` and those `lanes` further on, of a group of so many threads;
+//! `before` is what comes before each in the group's. Chunks that the row hasn't count for nothing. Returns what all
+//! are, if Total says that it is wanted.
+template <bool Total, int32_t Size, int32_t Chunks, typename Operation, typename In>
+__device__ float scanChunks(Input<In> const& in, int64_t row, int64_t chunks, int64_t first, uint32_t lane,
+                            uint32_t lanes, Operation operation, float (&numbers)[Chunks][Size],
+                            float (&before)[Chunks])
+{
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        int64_t const chunk = min(first + k * int64_t{lanes}, chunks - 1); // loads without branches
+        in.template load<Size>(row * chunks + chunk, numbers[k]);
+    }
+    float all = Operation::kIdentity;
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        scanChunk(operation, numbers[k]);
+        bool const there = first + k * int64_t{lanes} < chunks;
+        float const sum = scanOfLanes(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, lane, lanes);
+        before[k] = beforeLane(sum, lane, operation);
+        before[k] = k > 0 ? operation(all, before[k]) : before[k];
+        if (Total || k + 1 < Chunks)
+        {
+            float const total = __shfl_sync(kWholeWarp, sum, static_cast<int>((threadIdx.x | (lanes - 1)) % kLanes));
+            all = k > 0 ? operation(all, total) : total;
+        }
+    }
+    return all;
+}
+
+//! A row is that of 2^shift threads of a warp.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
 __global__ void __launch_bounds__(kScanThreads)
-    groupScanKernel(bool early, int64_t rows, uint32_t chunks, uint32_t lanes, Operation const operation,
+    groupScanKernel(bool early, int64_t rows, int64_t chunks, uint32_t shift, Operation const operation,
                     Output<Out> const out, Input<In> const in)
 {
-    uint32_t const lane = threadIdx.x % lanes;
-    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x / lanes) + threadIdx.x / lanes;
-    bool const mine = lane < chunks && row < rows;
-    float numbers[Size] = {};
+    uint32_t const lane = threadIdx.x & ((1U << shift) - 1U);
+    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
+    float numbers[Chunks][Size];
+    float before[Chunks];
     waitForStream(early);
-    if (mine)
+    scanChunks<false>(in, min(row, rows - 1), chunks, lane, lane, 1U << shift, operation, numbers, before);
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
     {
-        in.template load<Size>(row * chunks + lane, numbers);
-    }
-    scanChunk(operation, numbers);
-    float const before = beforeLane(scanOfLanes(numbers[Size - 1], operation, lane, lanes), lane, operation);
-    if (mine)
-    {
-        storeScanned(out, row * chunks + lane, operation, before, numbers);
+        int64_t const chunk = lane + (static_cast<int64_t>(k) << shift);
+        if (chunk < chunks && row < rows)
+        {
+            storeScanned(out, row * chunks + chunk, operation, before[k], numbers[k]);
+        }
     }
 }
 
@@ -284,7 +350,7 @@ __global__ void __launch_bounds__(kScanThreads)
     blockScanKernel(bool early, int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
                     Input<In> const in, TileState* states)
 {
-    __shared__ float scratch[2][kWarps];
+    __shared__ alignas(16) float totals[2][kWarps];
     __shared__ uint32_t taken;
     __shared__ float inRow;
     uint32_t const lane = threadIdx.x % kLanes;
@@ -310,39 +376,25 @@ __global__ void __launch_bounds__(kScanThreads)
     {
         int64_t const first = begin + warp * (Chunks * kLanes) + lane;
         float numbers[Chunks][Size];
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            int64_t const chunk = min(first + k * int64_t{kLanes}, chunks - 1); // loads without branches
-            in.template load<Size>(row * chunks + chunk, numbers[k]);
-        }
-        float before[Chunks] = {}; // in the warp
-        float ofWarp = Operation::kIdentity;
-#pragma unroll
-        for (int32_t k = 0; k < Chunks; ++k)
-        {
-            scanChunk(operation, numbers[k]);
-            bool const there = first + k * int64_t{kLanes} < chunks;
-            float total = 0.0F;
-            float const inChunks =
-                warpScan<kLanes>(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, total);
-            before[k] = k > 0 ? operation(ofWarp, inChunks) : inChunks;
-            ofWarp = k > 0 ? operation(ofWarp, total) : total;
-        }
-        float total = 0.0F;
-        float const ofWarps = beforeWarp(ofWarp, operation, scratch[turn], total);
+        float before[Chunks];
+        float const ofWarp = scanChunks<true>(in, row, chunks, first, lane, kLanes, operation, numbers, before);
+        float const ofWarps = beforeWarp(ofWarp, operation, totals[turn]);
         if constexpr (Shared)
         {
             if (warp == 0)
             {
-                carried = numberBefore(states + 1 + row * tilesOfRow, begin / tile, total, operation);
-                inRow = carried;
+                float const all = foldTotals(totals[turn], blockDim.x / kLanes, blockDim.x / kLanes, operation);
+                inRow = numberBefore(states + 1 + row * tilesOfRow, begin / tile, all, operation);
             }
             __syncthreads();
             carried = inRow;
         }
         float const start = operation(carried, ofWarps);
-        carried = operation(carried, total);
+        if (begin + tile < end)
+        {
+            uint32_t const warps = blockDim.x / kLanes;
+            carried = operation(carried, foldTotals(totals[turn], warps, warps, operation));
+        }
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -380,11 +432,12 @@ struct StagedSpan
         auto const size = static_cast<int32_t>(end - first);
         auto const whole = packed ? static_cast<int32_t>((min(first + size + kSize - 1, count) - first) / kSize) : 0;
 #pragma unroll 4
-        for (auto p = static_cast<int32_t>(threadIdx.x); p < whole; p += kStagedThreads)
+        for (auto p = static_cast<int32_t>(threadIdx.x); p < whole; p += static_cast<int32_t>(blockDim.x))
         {
             storePack(memory, p, loadPack(tensor + first, p));
         }
-        for (int32_t i = whole * kSize + static_cast<int32_t>(threadIdx.x); i < size; i += kStagedThreads)
+        for (int32_t i = whole * kSize + static_cast<int32_t>(threadIdx.x); i < size;
+             i += static_cast<int32_t>(blockDim.x))
         {
             memory[i] = tensor[first + i];
         }
@@ -397,14 +450,15 @@ struct StagedSpan
         auto const size = static_cast<int32_t>(end - first);
         int32_t const wholeFrom = offset() == 0 ? 0 : 1;
         int32_t const wholeTo = packed ? max(size / kSize, wholeFrom) : 0;
-        for (int32_t p = wholeFrom + static_cast<int32_t>(threadIdx.x); p < wholeTo; p += kStagedThreads)
+        for (int32_t p = wholeFrom + static_cast<int32_t>(threadIdx.x); p < wholeTo;
+             p += static_cast<int32_t>(blockDim.x))
         {
             storePack(tensor + first, p, loadPack(memory, p));
         }
         // Before and behind the whole packs, a thread an element.
         int32_t const head = min(wholeFrom * kSize, size) - offset();
         int32_t const tail = max(size - wholeTo * kSize, 0);
-        for (auto i = static_cast<int32_t>(threadIdx.x); i < head + tail; i += kStagedThreads)
+        for (auto i = static_cast<int32_t>(threadIdx.x); i < head + tail; i += static_cast<int32_t>(blockDim.x))
         {
             int32_t const at = i < head ? offset() + i : wholeTo * kSize + i - head;
             tensor[first + at] = memory[at];
@@ -452,10 +506,10 @@ __device__ void storeWord(Out* y, float inverse, int32_t word, int32_t begin, in
     }
 }
 
-//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each. A
-//! block has neighbouring rows, or one, which it scans in turns.
+//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each: as
+//! many as fit into registers, or all of a row. A block has neighbouring rows, or one, which it scans in turns.
 template <typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kStagedThreads)
+__global__ void __launch_bounds__(2 * kStagedThreads)
     stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
@@ -466,11 +520,11 @@ __global__ void __launch_bounds__(kStagedThreads)
     auto* const results = reinterpret_cast<Out*>(pluginkitScan + resultsAt);
     uint32_t const lane = threadIdx.x % lanes;
     auto const group = static_cast<int32_t>(threadIdx.x / lanes);
-    int64_t const inBlock = kStagedThreads / lanes;
+    int64_t const inBlock = blockDim.x / lanes;
     int64_t const firstRow = blockIdx.x * inBlock;
     auto const some = static_cast<int32_t>(min(inBlock, rows - firstRow));
     int64_t const last = (firstRow + some) * columns;
-    int64_t const ofTurn = inBlock > 1 ? last : static_cast<int64_t>(lanes) * each * kUnit;
+    int64_t const ofTurn = lanes <= kLanes ? last : static_cast<int64_t>(lanes) * each * kUnit;
     int64_t begin = firstRow * columns;
     float carried = Operation::kIdentity;
     waitForStream(early);
@@ -482,40 +536,54 @@ __global__ void __launch_bounds__(kStagedThreads)
         StagedSpan<Out> const written{begin, end, rows * columns, packed};
         span.load(in.data, elements);
         __syncthreads();
-        auto const width = static_cast<int32_t>(inBlock > 1 ? columns : end - begin);
+        auto const width = static_cast<int32_t>(lanes <= kLanes ? columns : end - begin);
         int32_t const from = group < some ? span.offset() + group * width : 0;
         int32_t const to = group < some ? from + width : 0;
         int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
         int32_t const lastWord = min(firstWord + each, (to + kUnit - 1) / kUnit);
         int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
-        float sum = Operation::kIdentity;
-#pragma unroll 4
-        for (int32_t word = firstWord; word < lastWord; ++word)
+        float before = Operation::kIdentity;
+        for (int32_t part = 0; part < each; part += kStagedWords) // several only where a thread has a row
         {
-            float numbers[kUnit];
-            loadWord(elements, in.scale, word, from, to, operation, numbers);
+            float numbers[kStagedWords][kUnit];
+            float sum = Operation::kIdentity;
 #pragma unroll
-            for (int32_t u = 0; u < kUnit; ++u)
+            for (int32_t j = 0; j < kStagedWords; ++j)
             {
-                sum = operation(sum, numbers[u]);
+                int32_t const word = firstWord + part + j;
+                if (word < lastWord)
+                {
+                    loadWord(elements, in.scale, word, from, to, operation, numbers[j]);
+                    numbers[j][0] = operation(sum, numbers[j][0]);
+                    scanChunk(operation, numbers[j]);
+                    sum = numbers[j][kUnit - 1];
+                }
             }
-        }
-        float total = 0.0F;
-        float running = lanes > kLanes ? operation(carried, blockScan(sum, operation, scratch, total))
-                                       : beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
-        carried = operation(carried, total);
-#pragma unroll 4
-        for (int32_t word = firstWord; word < lastWord; ++word)
-        {
-            float numbers[kUnit];
-            loadWord(elements, in.scale, word, from, to, operation, numbers);
+            if (lanes > kLanes)
+            {
+                float total = 0.0F;
+                before = operation(carried, blockScan(sum, operation, scratch, total));
+                carried = operation(carried, total);
+            }
+            else if (lanes > 1)
+            {
+                before = beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
+            }
 #pragma unroll
-            for (int32_t u = 0; u < kUnit; ++u)
+            for (int32_t j = 0; j < kStagedWords; ++j)
             {
-                running = operation(running, numbers[u]);
-                numbers[u] = running;
+                int32_t const word = firstWord + part + j;
+                if (word < lastWord)
+                {
+#pragma unroll
+                    for (int32_t u = 0; u < kUnit; ++u)
+                    {
+                        numbers[j][u] = operation(before, numbers[j][u]);
+                    }
+                    storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers[j]);
+                }
             }
-            storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers);
+            before = operation(before, sum);
         }
         __syncthreads();
         written.store(out.data, results);
@@ -528,28 +596,47 @@ template <typename Operation, typename Out, typename In>
 void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool packed, Operation operation,
                       Output<Out> out, Input<In> in) noexcept
 {
-    constexpr int32_t kUnit = kScanWord<Out, In>;
+    constexpr int64_t kUnit = kScanWord<Out, In>;
     constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
-    constexpr int32_t kBytes = static_cast<int32_t>(kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out));
-    ScanPolicy const policy = scanPolicy(columns, 1, false, kUnit, kBytes);
-    int64_t const inBlock = kStagedThreads / policy.threads;
+    constexpr int32_t kBytes = static_cast<int32_t>(kUnit * (kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out)));
+    // Rows that aren't made of words begin and end within one.
+    int64_t const words = columns % kUnit == 0 ? columns / kUnit : (columns + kUnit - 2) / kUnit + 1;
+    ScanPolicy const policy = stagedScanPolicy(rows, words, kBytes);
+    int64_t const block = policy.threads > static_cast<int32_t>(kLanes) ? policy.threads : kStagedThreads;
+    int64_t const inBlock = block / policy.threads;
     int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * kUnit, columns) * inBlock;
     auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
     size_t const resultsAt = kInPlace ? 0 : packs(sizeof(In));
     launchEarlyIfFew(stagedScanKernel<Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
-                     {kStagedThreads, (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows, columns,
-                     static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt), packed,
-                     operation, out, in);
+                     {static_cast<uint32_t>(block), (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows,
+                     columns, static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt),
+                     packed, operation, out, in);
 }
 
 //! Of whole chunks: Chunks of a thread.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
-void launchBlockScan(cudaStream_t stream, int64_t rows, int64_t chunks, int32_t threads, Operation operation,
+template <int32_t Size, int32_t Chunks, int32_t Threads, typename Operation, typename Out, typename In>
+void launchChunkScan(cudaStream_t stream, int64_t rows, int64_t chunks, ScanPolicy const& policy, Operation operation,
                      Output<Out> out, Input<In> in) noexcept
 {
-    launchEarlyIfFew(blockScanKernel<Size, Chunks, false, Operation, Out, In>, static_cast<uint32_t>(rows),
-                     static_cast<uint32_t>(threads), stream, chunks, 1U, operation, out, in,
-                     static_cast<TileState*>(nullptr));
+    if (policy.loader == ScanLoader::kGroup)
+    {
+        constexpr int32_t kInBlock = Threads > 0 ? Threads : kScanThreads / 2;
+        uint32_t shift = 0;
+        while ((1 << shift) < policy.threads)
+        {
+            ++shift;
+        }
+        int64_t const inBlock = kInBlock >> shift;
+        launchEarlyIfFew(groupScanKernel<Size, Chunks, Operation, Out, In>,
+                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), kInBlock, stream, rows, chunks, shift,
+                         operation, out, in);
+    }
+    else if constexpr (Size < 16 || Chunks == 1)
+    {
+        auto const threads = static_cast<uint32_t>(Threads > 0 ? std::min(policy.threads, Threads) : policy.threads);
+        launchEarlyIfFew(blockScanKernel<Size, Chunks, false, Operation, Out, In>, static_cast<uint32_t>(rows), threads,
+                         stream, chunks, 1U, operation, out, in, static_cast<TileState*>(nullptr));
+    }
 }
 
 //! Rows that are each that of a block, or of a part of it.
@@ -558,8 +645,8 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
                      Input<In> in) noexcept
 {
     constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
-    constexpr int32_t kSeveral = kSize < 16 ? 1 : 0; // whether a thread may have more than one chunk
-    constexpr int32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kScanThreads) : 0;
+    constexpr int32_t kThreads = std::min(Values::kThreads, kScanThreads);
+    constexpr int32_t kSeveral = kSize < 16 ? 4 : 2;
     bool const packed = canPack(out.data, in.data);
     if (!packed || columns % kSize != 0)
     {
@@ -567,20 +654,10 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
         return cudaGetLastError();
     }
     int64_t const chunks = columns / kSize;
-    ScanPolicy const policy = scanPolicy(columns, kSize, true, 1, 1);
-    if (policy.loader == ScanLoader::kGroup)
-    {
-        constexpr int32_t kInBlock = kThreads > 0 ? kThreads : kScanThreads / 2;
-        int64_t const inBlock = kInBlock / policy.threads;
-        launchEarlyIfFew(groupScanKernel<kSize, Operation, Out, In>,
-                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), kInBlock, stream, rows,
-                         static_cast<uint32_t>(chunks), static_cast<uint32_t>(policy.threads), operation, out, in);
-        return cudaGetLastError();
-    }
-    int32_t const threads = kThreads > 0 ? std::min(policy.threads, kThreads) : policy.threads;
-    policy.each == 1   ? launchBlockScan<kSize, 1>(stream, rows, chunks, threads, operation, out, in)
-    : policy.each == 2 ? launchBlockScan<kSize, 1 + kSeveral>(stream, rows, chunks, threads, operation, out, in)
-                       : launchBlockScan<kSize, 1 + 3 * kSeveral>(stream, rows, chunks, threads, operation, out, in);
+    ScanPolicy const policy = scanPolicy(rows, chunks, kSize);
+    policy.each == 1   ? launchChunkScan<kSize, 1, kThreads>(stream, rows, chunks, policy, operation, out, in)
+    : policy.each == 2 ? launchChunkScan<kSize, 2, kThreads>(stream, rows, chunks, policy, operation, out, in)
+                       : launchChunkScan<kSize, kSeveral, kThreads>(stream, rows, chunks, policy, operation, out, in);
     return cudaGetLastError();
 }
 
