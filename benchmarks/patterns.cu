@@ -13,11 +13,11 @@
 #include <pluginkit/kernels/gather.cuh>
 #include <pluginkit/kernels/normalize.cuh>
 #include <pluginkit/kernels/pad.cuh>
+#include <pluginkit/kernels/pooling.cuh>
 #include <pluginkit/kernels/scan.cuh>
 #include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/topk.cuh>
 #include <pluginkit/kernels/transpose.cuh>
-#include <pluginkit/kernels/windows.cuh>
 
 #include <algorithm>
 #include <cstdio>
@@ -449,7 +449,7 @@ auto pooled(Memory const& memory, Size const& size, kernels::Window const& windo
     {
         kernels::Images const images{size.count / size.side / size.side, size.side, size.side, size.side / 2,
                                      size.side / 2};
-        return kernels::launchWindows(stream, images, window, Largest{}, kernels::output<T>(memory.c, kScale),
+        return kernels::launchPooling(stream, images, window, Largest{}, kernels::output<T>(memory.c, kScale),
                                       kernels::input<T>(memory.a, kScale));
     };
 }

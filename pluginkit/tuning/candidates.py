@@ -24,7 +24,7 @@ STANDARD: dict[str, list[Values]] = {
     # As rows; by themselves short ones have 128 threads.
     "TopK": [{"threads": 64}, {"threads": 256}, {"threads": 512}, {"packs": 1}, {"packs": 2}, {"packs": 4}],
     "Transpose": [{"threads": t} for t in (64, 128, 512)],
-    "Windows": [{"threads": t, "packs": p} for t in (128, 256, 512) for p in (1, 2, 4)],
+    "Pooling": [{"threads": t, "packs": p} for t in (128, 256, 512) for p in (1, 2, 4)],
 }
 """Of each launch of the device headers, by its name."""
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

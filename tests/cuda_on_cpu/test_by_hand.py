@@ -247,7 +247,7 @@ int main()
     ],
 )
 def test_kernels_touch_nothing_behind_their_tensors(tmp_path: Path, text: str, sanitizer: str) -> None:
-    """Rows, scans and rims of bytes in words and packs of memory, of which the last one may end behind a tensor;
+    """Rows, scans and padding of bytes in words and packs of memory, of which the last one may end behind a tensor;
     selections by a block, and by two kernels, of which the first leaves the second what it needs."""
     source, program = tmp_path / "kernels.cu", tmp_path / "kernels"
     source.write_text(text, encoding="utf-8")

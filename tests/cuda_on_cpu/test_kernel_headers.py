@@ -205,17 +205,13 @@ def test_kernels_that_start_early_wait_before_they_touch_memory(tmp_path: Path) 
     command = [nvcc(), "-std=c++17", "-arch=sm_90", f"-I{include_dir()}", "-ptx", SOURCES / "kernel_early.cu"]
     subprocess.run([*command, "-o", ptx], check=True)
     kernels = re.findall(r"^(?:\.\w+ )?\.entry \w+\(.*?^}", ptx.read_text(), re.MULTILINE | re.DOTALL)
-    # A long scan comes behind a memset; constants around very many tiles have a form that doesn't wait; long rows of
-    # bytes, and most by way of shared memory, start plainly, and selections of large tensors.
-    by_shared_memory = r"clusterRowsKernel|stagedScanKernel|wordScanKernel|threadScanKernel"
-    large = r"selectKernel|flagsKernel|placesKernel"
-    names = rf"longScanKernel|padKernelILi\d+ELi\d+ELb0E|{by_shared_memory}|{large}"
-    plain = [text for text in kernels if re.search(names, text.split("(")[0])]
+    # Rows one after another start plainly.
+    plain = [text for text in kernels if "clusterRowsKernel" in text.split("(")[0]]
     assert plain and not any("griddepcontrol" in text for text in plain)
     early = [text for text in kernels if text not in plain]
-    assert len(early) >= 40
-    selections = ("selectBlockKernel", "markKernel", "markedKernel")
-    for name in ("rowsKernel", "stagedRowsKernel", "packedScanKernel", "padRowsKernel", *selections):
+    selections = ("selectAloneKernel", "selectBitsKernel", "selectIndicesKernel")
+    scans = ("groupScanKernel", "blockScanKernel", "stagedScanKernel")
+    for name in ("10rowsKernel", "stagedRowsKernel", "padTilesKernel", *scans, *selections):
         assert any(name in text for text in early), name
     for text in early:
         before, waited, behind = text.partition("griddepcontrol.wait;")

@@ -1,6 +1,6 @@
-"""Padding, windows, selected and largest elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy.
+"""Padding, pooling, selected and largest elements of pluginkit/kernels, by g++, clang++ and nvcc; against NumPy.
 
-Not slow are FP16 and one function of windows, by g++.
+Not slow are FP16 and one function of pooling, by g++.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def unaligned(x: np.ndarray, offset: int) -> np.ndarray:
     return memory[start : start + x.size].reshape(x.shape)
 
 
-Rims = list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]
-SHAPES: Rims = [
+Pads = list[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]
+SHAPES: Pads = [
     ((2, 3, 9, 20), ((0, 0), (0, 0), (1, 2), (3, 1))),
     ((1, 70), ((0, 0), (5, 17))),
     ((5, 64, 3), ((1, 1), (2, 0), (0, 0))),
@@ -47,7 +47,7 @@ SHAPES: Rims = [
     ((4, 32), ((0, 0), (0, 0))),
     ((30000, 5), ((0, 0), (1, 1))),
 ]
-TILED: Rims = [
+TILED: Pads = [
     ((62, 47, 64), ((0, 0), (1, 1), (1, 1))),
     ((3, 3, 90, 233), ((1, 0), (0, 0), (2, 1), (3, 8))),
     ((2, 150003), ((1, 0), (5, 3))),
@@ -57,8 +57,8 @@ TILED: Rims = [
     ((9100, 17), ((2, 0), (5, 0))),
     ((12400, 1), ((0, 0), (0, 15))),
 ]
-"""More than 3 * 2^16 elements, of which a block makes a tile: several rows, a part of one, rims of several tiles."""
-ROWS: Rims = [
+"""More than 3 * 2^16 elements, of which a block makes a tile: several rows, a part of one, padding of several tiles."""
+ROWS: Pads = [
     ((5, 600, 66), ((1, 2), (3, 1), (2, 1))),
     ((2, 1650, 64), ((0, 0), (1, 1), (30, 40))),
     ((800, 5, 100), ((0, 1), (2, 2), (1, 1))),
@@ -67,8 +67,7 @@ ROWS: Rims = [
     ((3, 40, 50, 55), ((1, 1), (0, 0), (2, 2), (1, 1))),
     ((2, 2, 2, 900, 35), ((1, 1), (0, 0), (1, 1), (2, 2), (3, 1))),
 ]
-"""As many, whose rows are of 2 to 128 words, so that a block has whole rows; rims wider than a block has threads; more
-dimensions with a rim than that kernel takes."""
+"""As many, of which a block has whole rows; padding wider than a block has threads, and of several dimensions."""
 
 
 OF_HALF = pytest.mark.xdist_group("kernel_moves_of_half")
@@ -80,15 +79,15 @@ def half(kit: Kit) -> ctypes.CDLL:
     return ctypes.CDLL(str(kit.library("kernel_moves_of_half", "g++")))
 
 
-def rims(library: Any, name: str, mode: Any) -> None:
-    for shape, rim in (*SHAPES, *TILED, *ROWS):
+def pads(library: Any, name: str, mode: Any) -> None:
+    for shape, padding in (*SHAPES, *TILED, *ROWS):
         values = np.random.default_rng(len(shape)).integers(-100, 100, shape).astype(TYPES[name])
         given = {"constant_values": 5} if mode == "constant" else {}
-        expected = np.pad(values, rim, mode=mode, **given)
-        for offset in (0, 1) if (shape, rim) in SHAPES else (0,):
+        expected = np.pad(values, padding, mode=mode, **given)
+        for offset in (0, 1) if (shape, padding) in SHAPES else (0,):
             x = unaligned(values, offset)
             y = unaligned(np.full(expected.size + 1, CHANGED, x.dtype), 0)
-            before = dims(*(first for first, _ in rim))
+            before = dims(*(first for first, _ in padding))
             scales = ctypes.c_float(1), ctypes.c_float(1)
             call = (at(x), at(y), len(shape), dims(*shape), before, dims(*expected.shape), MODES.index(mode))
             assert getattr(library, f"pad{name}")(*call, ctypes.c_float(5), *scales) == 0
@@ -98,20 +97,20 @@ def rims(library: Any, name: str, mode: Any) -> None:
 
 @OF_HALF
 @pytest.mark.parametrize("mode", MODES)
-def test_a_rim_of_each_kind_in_fp16(half: ctypes.CDLL, mode: str) -> None:
-    rims(half, "Half", mode)
+def test_padding_of_each_kind_in_fp16(half: ctypes.CDLL, mode: str) -> None:
+    pads(half, "Half", mode)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_rim_of_each_kind(anywhere: Load, name: str, mode: str) -> None:
-    rims(anywhere("kernel_moves"), name, mode)
+def test_padding_of_each_kind(anywhere: Load, name: str, mode: str) -> None:
+    pads(anywhere("kernel_moves"), name, mode)
 
 
 @OF_HALF
 @pytest.mark.parametrize("mode", MODES)
-def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
+def test_padding_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
     x = np.random.default_rng(1).integers(-100, 100, (4, 70)).astype(np.float16)
     for width in (50, 90):
         y = np.full(3 * width + 1, CHANGED, np.float16)
@@ -128,7 +127,7 @@ def test_a_rim_below_0_cuts(half: ctypes.CDLL, mode: str) -> None:
 @OF_HALF
 @pytest.mark.parametrize("rows", [500, 600])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_rim_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: int) -> None:
+def test_padding_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: int) -> None:
     """Up to 4 MiB, and more."""
     x = np.random.default_rng(1).integers(-100, 100, (rows, 4093)).astype(np.float16)
     y = np.full((rows + 1) * 4096 + 1, CHANGED, np.float16)
@@ -144,7 +143,7 @@ def test_a_rim_of_small_and_of_large_tiles(half: ctypes.CDLL, mode: str, rows: i
 @OF_HALF
 @pytest.mark.parametrize("columns", [5, 31, 50, 64, 101, 128, 255])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_rim_of_short_rows(half: ctypes.CDLL, mode: str, columns: int) -> None:
+def test_padding_of_short_rows(half: ctypes.CDLL, mode: str, columns: int) -> None:
     """Blocks of small tensors and of those of more than 4 MiB, for rows of each number of words; a cut at one side."""
     given = {"constant_values": 5} if mode == "constant" else {}
     for size, before, behind in ((400_000, 1, 1), (2_200_000, 2, 0), (400_000, -2, 3)):
@@ -175,7 +174,7 @@ def test_constants_around_very_many_tiles(half: ctypes.CDLL) -> None:
 
 @OF_HALF
 def test_a_reflection_of_more_than_2_to_30_elements(half: ctypes.CDLL) -> None:
-    """Its end alone, by a rim below 0: little of the memory is ever touched."""
+    """Its end alone, by padding below 0: little of the memory is ever touched."""
     size = 3 * 2**29 + 100
     cut, wide = size - 20, 70
     x = np.zeros(size, np.float16)
@@ -202,7 +201,7 @@ def test_tensors_without_elements_whatever_their_other_dimensions(half: ctypes.C
 
 
 @pytest.mark.slow
-def test_a_rim_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
+def test_padding_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
     library = anywhere("kernel_moves")
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     floats = [ctypes.c_float(one) for one in (5, 1, 1)]
@@ -221,7 +220,7 @@ def test_a_rim_around_nothing_a_cut_and_nonsense(anywhere: Load) -> None:
 
 
 @pytest.mark.slow
-def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
+def test_padding_of_int8_of_another_scale(anywhere: Load) -> None:
     """Elements are converted as a whole pack or one by one; the constant is of the output's scale."""
     library = anywhere("kernel_moves")
     x = np.resize(np.arange(-128, 128), 3 * 100).astype(np.int8).reshape(3, 100)
@@ -233,16 +232,13 @@ def test_a_rim_of_int8_of_another_scale(anywhere: Load) -> None:
         np.testing.assert_array_equal(y, np.clip(np.rint(numbers / scales[1]), -128, 127))
 
 
-PLACES = ((0, 3), (5, 7), (3, 4, 1000), (8193, 1), (2, 20001))
-MORE_PLACES = (*PLACES, (1,), (8192,), (2, 40001), (3, 50001))
-"""A tile, several, and more than target cpu has multiprocessors."""
+SMALL = ((0, 3), (5, 7), (3, 4, 1000), (8193, 1))
+LARGE = ((1,), (2, 8192), (2, 8193), (2, 40001), (3, 50001))
+"""One block's elements, and more than that, of which a kernel leaves bits and another writes indices."""
 RANKS = (
     (2003,), (3, 701), (3, 4, 151), (2, 3, 4, 101), (2, 2, 3, 4, 51), (2, 1, 2, 3, 4, 43), (2, 2, 1, 2, 3, 2, 43),
     (2, 2, 1, 2, 3, 2, 3, 17),
 )  # fmt: skip
-AS_THE_SIZE_HAS_IT, BY_ONE_KERNEL, OF_LITTLE_WORKSPACE = 0, 3, 4
-WAYS = range(1, 4)
-"""Of select() in kernel_moves.cu."""
 
 
 PREDICATES: tuple[Callable[[Any], Any], ...] = (
@@ -255,38 +251,27 @@ PREDICATES: tuple[Callable[[Any], Any], ...] = (
 """Of INT8 elements the first, the third and the last two hold for neighbours: of both ends, of all, of none."""
 
 
-def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = MORE_PLACES) -> None:
+def selected(library: Any, name: str, shapes: Sequence[tuple[int, ...]] = (*SMALL, *LARGE)) -> None:
     for shape in shapes:
         for density in (0.0, 0.3, 1.0):
-            x = drawn_of(name, shape, density)
-            finds(library, name, unaligned(x, 0), 0, AS_THE_SIZE_HAS_IT)
-            if density == 0.3 and x.size:
-                finds(library, name, unaligned(x, 0), 0, BY_ONE_KERNEL)
-            elif density == 1.0:
-                finds(library, name, unaligned(x, 1), 0, AS_THE_SIZE_HAS_IT)
-    x = np.random.default_rng(1).integers(-128, 128, (2, 3, 1500)).astype(TYPES[name])
-    # As a tensor of that size, and as others: of few, of all and of no elements.
-    ways = [(predicate, AS_THE_SIZE_HAS_IT) for predicate in range(len(PREDICATES))]
-    ways += [(predicate, how) for how in WAYS for predicate in (1, 3, 4)]
-    for offset in (0, 1):
-        for predicate, how in ways:
-            finds(library, name, unaligned(x, offset), predicate, how)
+            finds(library, name, unaligned(drawn_of(name, shape, density), 0), 0)
+        finds(library, name, unaligned(drawn_of(name, shape, 0.3), 1), 0)
+    for width in (1500, 15_000):  # predicates that hold for few, for all and for no elements, and for zeros
+        x = np.random.default_rng(1).integers(-128, 128, (2, 3, width)).astype(TYPES[name])
+        for offset in (0, 1):
+            for predicate in range(len(PREDICATES)):
+                finds(library, name, unaligned(x, offset), predicate)
 
 
-def selected_early(library: Any, name: str) -> None:
-    """Around the sizes where one way ends: so few for a warp that its lanes write them without a list, and more."""
+def around_sizes(library: Any, name: str) -> None:
+    """Elements that aren't a pack's, a warp's or a block's; where one block's end; where a block has several tiles."""
     pack = 16 // np.dtype(TYPES[name]).itemsize
-    for packs in (1, 32, 512, 1024, 2**16, 2**17, 2**18, 2**19):
+    for packs in (1, 32, 256, 1024, 2048 + 32, 2**18, 2**18 + 4096 + 33):
         for count in (packs * pack - 1, packs * pack, packs * pack + 1):
-            for density in (0.0, 0.02, 0.3) if packs <= 1024 else (0.02,):
-                finds(library, name, unaligned(drawn_of(name, (count,), density), 0), 0, AS_THE_SIZE_HAS_IT)
-            if packs <= 1024 or count == 2**18 * pack + 1:  # all, and zeros too, that would be behind them
-                finds(library, name, unaligned(drawn_of(name, (count,), 1.0), 0), 3, AS_THE_SIZE_HAS_IT)
-    # Whole blocks, a warp more, and parts of a block and of a warp.
-    for packs in (1024 + 256, 2048, 2048 + 32, 2**16 + 512, 2**17 + 1024, 2**18 + 2048 + 33, 2**19 + 4096 + 65):
-        for density in (0.02, 0.9) if packs <= 2048 + 32 else (0.4,):
-            x = drawn_of(name, (2, 2, packs * pack // 4), density)
-            finds(library, name, unaligned(x, 0), 0, AS_THE_SIZE_HAS_IT)
+            finds(library, name, unaligned(drawn_of(name, (count,), 0.02), 0), 0)
+        finds(library, name, unaligned(drawn_of(name, (2, packs * pack // 2 + 1), 0.4), packs % 3 % 2), 0)
+        if packs <= 2048 + 32:  # all, and zeros too, that would be behind them
+            finds(library, name, unaligned(drawn_of(name, (packs * pack + 1,), 1.0), 0), 3)
 
 
 def drawn_of(name: str, shape: tuple[int, ...], density: float) -> Any:
@@ -294,70 +279,74 @@ def drawn_of(name: str, shape: tuple[int, ...], density: float) -> Any:
     return np.where(drawn, 3, -2).astype(TYPES[name])
 
 
-def finds(library: Any, name: str, x: Any, predicate: int, how: int) -> None:
+def finds(library: Any, name: str, x: Any, predicate: int) -> None:
     library.workspaceOf.restype = ctypes.c_int64
     expected = np.array(np.nonzero(PREDICATES[predicate](x.astype(np.float64))))
     indices = np.full(expected.size + 64, CHANGED, np.int64)
     found = np.full(2, CHANGED, np.int32)
-    needed = -(-x.size // 8192) * 1028 if how == OF_LITTLE_WORKSPACE else library.workspaceOf(ctypes.c_int64(x.size))
+    needed = library.workspaceOf(ctypes.c_int64(x.size))
     workspace = np.full(needed + 4096, CHANGED, np.uint8)
-    call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), predicate, how)
+    call = (at(x), x.ndim, dims(*x.shape), at(indices), at(found), at(workspace), ctypes.c_int64(needed), predicate)
     assert getattr(library, f"select{name}")(*call) == 0
-    assert found.tolist() == [expected.shape[1], CHANGED], f"{x.shape} {how}"
-    np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected, f"{x.shape} {how}")
+    assert found.tolist() == [expected.shape[1], CHANGED], f"{x.shape}"
+    np.testing.assert_array_equal(indices[: expected.size].reshape(expected.shape), expected, f"{x.shape}")
     assert (indices[expected.size :] == CHANGED).all()
     assert (workspace[needed:] == CHANGED).all()
 
 
 @OF_HALF
-def test_places_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
-    selected(half, "Half", PLACES)
+def test_indices_of_selected_elements_in_fp16(half: ctypes.CDLL) -> None:
+    selected(half, "Half")
 
 
 @OF_HALF
-def test_places_of_each_rank_in_fp16(half: ctypes.CDLL) -> None:
+def test_indices_of_each_rank_in_fp16(half: ctypes.CDLL) -> None:
     for shape in RANKS:
-        x = unaligned(drawn_of("Half", shape, 0.3), 0)
-        for how in (AS_THE_SIZE_HAS_IT, 1):
-            finds(half, "Half", x, 0, how)
+        finds(half, "Half", unaligned(drawn_of("Half", shape, 0.3), 0), 0)
+        finds(half, "Half", unaligned(drawn_of("Half", (*shape[:-1], 17 * shape[-1]), 0.3), 0), 0)
 
 
 @OF_HALF
-def test_places_of_selections_that_start_early_in_fp16(half: ctypes.CDLL) -> None:
-    selected_early(half, "Half")
+def test_indices_around_the_sizes_that_blocks_have_in_fp16(half: ctypes.CDLL) -> None:
+    around_sizes(half, "Half")
 
 
 @OF_HALF
-def test_places_by_the_workspace_of_projects_that_have_little(half: ctypes.CDLL) -> None:
-    """It is enough for the ways of larger tensors, and for one block, which needs none."""
-    for count in (100, 8200, 20_000, 300_001):
-        finds(half, "Half", unaligned(drawn_of("Half", (count,), 0.3), 0), 0, OF_LITTLE_WORKSPACE)
-    assert half.workspaceOf(ctypes.c_int64(8193)) == 2 * 1184, "scaffold/kernels/selecting.py has the number, too"
+def test_a_workspace_that_is_too_small_is_refused(half: ctypes.CDLL) -> None:
+    half.workspaceOf.restype = ctypes.c_int64
+    assert half.workspaceOf(ctypes.c_int64(8193)) == 2 * 1056, "scaffold/kernels/selecting.py has the number, too"
+    x, indices = unaligned(np.ones(20_000, np.float16), 0), np.full(20_000, CHANGED, np.int64)
+    found, workspace = np.zeros(1, np.int32), np.zeros(4 * 1056, np.uint8)
+    call = (at(x), 1, dims(20_000), at(indices), at(found), at(workspace))
+    assert half.selectHalf(*call, ctypes.c_int64(3 * 1056 - 1), 0) == 1
+    assert half.selectHalf(*call, ctypes.c_int64(3 * 1056), 0) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
-def test_places_of_selections_that_start_early(anywhere: Load, name: str) -> None:
-    selected_early(anywhere("kernel_moves"), name)
+def test_indices_around_the_sizes_that_blocks_have(anywhere: Load, name: str) -> None:
+    around_sizes(anywhere("kernel_moves"), name)
 
 
 @pytest.mark.slow
 @OF_HALF
-def test_places_of_selected_elements_where_a_block_has_several_groups_of_tiles(half: ctypes.CDLL) -> None:
-    shape = (8193, 4097)  # more than 1024 groups of four tiles
+def test_indices_of_selected_elements_where_a_block_has_several_tiles(half: ctypes.CDLL) -> None:
+    shape = (8193, 4097)  # blocks have many tiles
     x = unaligned(np.zeros(shape, np.float16), 0)
     expected = np.sort(np.random.default_rng(1).choice(x.size, 5000, replace=False))
     x.ravel()[expected] = 1
     indices, found = np.full(2 * expected.size, CHANGED, np.int64), np.full(1, CHANGED, np.int32)
-    workspace = np.zeros(half.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
-    assert half.selectHalf(at(x), 2, dims(*shape), at(indices), at(found), at(workspace), 0, 0) == 0
+    needed = half.workspaceOf(ctypes.c_int64(x.size))
+    workspace = np.zeros(needed, np.uint8)
+    call = (at(x), 2, dims(*shape), at(indices), at(found), at(workspace), ctypes.c_int64(needed), 0)
+    assert half.selectHalf(*call) == 0
     assert found[0] == expected.size
     np.testing.assert_array_equal(indices.reshape(2, -1), np.unravel_index(expected, shape))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
-def test_places_of_selected_elements(anywhere: Load, name: str) -> None:
+def test_indices_of_selected_elements(anywhere: Load, name: str) -> None:
     selected(anywhere("kernel_moves"), name)
 
 
@@ -454,14 +443,14 @@ def test_the_largest_of_each_row(anywhere: Load, name: str) -> None:
 
 
 def pooled(x: np.ndarray, size: int, stride: int, pad: int, layer: int) -> np.ndarray:
-    rim = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad)), constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(rim, (size, size), (1, 2))[:, ::stride, ::stride]
+    padded = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad)), constant_values=np.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))[:, ::stride, ::stride]
     if layer == SQUARES:
         return np.asarray(np.nansum(windows**2, axis=(3, 4)))
     return np.asarray({LARGEST: np.nanmax, MEAN: np.nanmean, SMALLEST: np.nanmin}[layer](windows, axis=(3, 4)))
 
 
-def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
+def pools(library: Any, name: str, layers: tuple[int, ...]) -> None:
     """Those that halve an image whose rows are packs or aren't, and any others."""
     for (planes, height, width), (size, stride, pad) in (
         ((3, 6, 32), (2, 2, 0)), ((2, 7, 64), (3, 2, 1)), ((2, 8, 48), (3, 2, 1)), ((2, 1, 32), (3, 2, 1)),
@@ -488,11 +477,11 @@ def windows(library: Any, name: str, layers: tuple[int, ...]) -> None:
 
 
 @OF_HALF
-def test_sums_of_squares_of_windows_in_fp16(half: ctypes.CDLL) -> None:
-    windows(half, "Half", (SQUARES,))
+def test_pooling_by_sums_of_squares_in_fp16(half: ctypes.CDLL) -> None:
+    pools(half, "Half", (SQUARES,))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
-def test_windows(anywhere: Load, name: str) -> None:
-    windows(anywhere("kernel_moves"), name, (LARGEST, MEAN, SQUARES, SMALLEST))
+def test_pooling(anywhere: Load, name: str) -> None:
+    pools(anywhere("kernel_moves"), name, (LARGEST, MEAN, SQUARES, SMALLEST))

@@ -301,11 +301,12 @@ def test_sum_norm_and_maximum_of_rows(anywhere: Load) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_cumsum(anywhere: Load, name: str) -> None:
     library = anywhere("kernel_patterns")
-    for columns in (1, 5, 16, 33, 64, 65, 100, 201, 256, 500, 1000, 1001, 1009, 1010, 1012, 1052, 4096, 9000):
+    for columns in (1, 5, 16, 33, 64, 65, 100, 201, 256, 500, 1000, 1001, 1012, 2048, 2049, 2052, 4096, 9000, 9001):
         rows = 37 if columns < 300 else 5 if columns < 2000 else 2
         # Sums that every type holds exactly.
         x = np.random.default_rng(columns).integers(-1, 2, (rows, columns)).astype(TYPES[name])
-        y = np.full(x.size + 1, CHANGED, x.dtype)
+        x = unaligned(x, columns % 3 % 2)
+        y = unaligned(np.full(x.size + 1, CHANGED, x.dtype), 0)
         assert getattr(library, f"cumsum{name}")(at(x), at(y), rows, columns) == 0
         exact = np.clip(np.cumsum(x.astype(np.int64), axis=1), -128 if name == "Int8" else None, None)
         exact = np.minimum(exact, 127) if name == "Int8" else exact

@@ -133,11 +133,11 @@ def test_transposition(anywhere: Load) -> None:
 
 
 @by_two
-def test_rims(anywhere: Load) -> None:
+def test_padding(anywhere: Load) -> None:
     library = anywhere("kernel_tuning_moves")
     rng = np.random.default_rng(0)
     # Elements, tiles, and whole rows of few and of many words; then more than 4 MiB.
-    for shape, rim in (
+    for shape, padding in (
         ((2, 3, 9, 20), ((0, 0), (0, 0), (1, 2), (3, 1))),
         ((3, 3, 90, 260), ((1, 0), (0, 0), (2, 1), (3, 8))),
         ((1, 200_000), ((0, 1), (5, 3))),
@@ -149,10 +149,10 @@ def test_rims(anywhere: Load) -> None:
     ):
         x = rng.integers(-50, 50, shape).astype(np.int8)
         numbers = x.astype(np.float32)
-        before = dims(*(first for first, _ in rim))
+        before = dims(*(first for first, _ in padding))
         for place, mode in enumerate(MODES):
             given: dict[str, Any] = {"constant_values": 5} if mode == "constant" else {}
-            expected = np.pad(numbers, rim, mode=mode, **given)
+            expected = np.pad(numbers, padding, mode=mode, **given)
             sizes = len(shape), dims(*shape), before, dims(*expected.shape), place
             found = every_set(
                 lambda number, y, x=numbers, sizes=sizes: library.paddedFloat(number, at(x), at(y), *sizes),
@@ -163,7 +163,7 @@ def test_rims(anywhere: Load) -> None:
             for scale in (0.5, 0.25) if x.size < 1_000_000 else ():
                 factor = 0.5 / scale
                 given = {"constant_values": 5 / scale} if mode == "constant" else {}
-                expected = np.pad(numbers * factor, rim, mode=mode, **given).astype(np.int8)
+                expected = np.pad(numbers * factor, padding, mode=mode, **given).astype(np.int8)
                 found = every_set(
                     lambda number, y, x=x, sizes=sizes, s=scale: library.paddedInt8(
                         number, at(x), at(y), *sizes, ctypes.c_float(s)
@@ -172,20 +172,19 @@ def test_rims(anywhere: Load) -> None:
                     MOVES,
                 )
                 np.testing.assert_array_equal(found, expected, f"{shape} {mode} {scale}")
-    threads = (256, 64, 96, 512, 512, 256)
-    small = [(1, 1, 1, 1, 1, 1), (1, 4, 3, 1, 1, 1), (2, 4, 3, 1, 1, 1)]
-    for count, packs in zip((4096, 250_000, 1_500_000), small, strict=True):
+    x = np.zeros(4096, np.float32)
+    found = launches(lambda number, y: library.paddedLaunch(number, at(x), at(y), *wide(x.size)), x)
+    assert found == [(4096 // t + (4096 % t > 0), t) for t in (256, 64, 96, 512, 512, 256)]
+    for count in (250_000, 1_500_000):  # a row, of which a block has a part
         x = np.zeros(count, np.float32)
         found = launches(lambda number, y, x=x: library.paddedLaunch(number, at(x), at(y), *wide(x.size)), x)
-        assert [one for _, one in found] == list(threads)
-        each = 1 if count == 4096 else 4  # elements of a thread, or of its packs
-        assert [blocks for blocks, _ in found] == [
-            -(-count // (each * t * p)) for t, p in zip(threads, packs, strict=True)
-        ]
+        of_blocks = ((128, 2), (64, 4), (96, 3), (512, 1), (512, 1), (128, 1))
+        assert [one for _, one in found] == [t for t, _ in of_blocks]
+        assert [blocks for blocks, _ in found] == [-(-count // (4 * t * p - 4)) for t, p in of_blocks]
 
 
 @by_two
-def test_windows(anywhere: Load) -> None:
+def test_pooling(anywhere: Load) -> None:
     library = anywhere("kernel_tuning_moves")
     rng = np.random.default_rng(0)
     # Rows of packs, and others; images whose last rows are not a whole group of a thread's.
@@ -220,7 +219,7 @@ def test_windows(anywhere: Load) -> None:
                 atol=1e-4,
             )
             found = launches(
-                lambda number, y, x=numbers, i=images, s=size: library.windowsLaunch(number, at(x), at(y), i, s),
+                lambda number, y, x=numbers, i=images, s=size: library.poolingLaunch(number, at(x), at(y), i, s),
                 like.astype(np.float32),
             )
             assert [one for _, one in found] == list(THREADS)
@@ -235,7 +234,7 @@ def test_selection(anywhere: Load) -> None:
     library = anywhere("kernel_tuning_moves")
     library.workspaceOf.restype = ctypes.c_int64
     rng = np.random.default_rng(0)
-    for shape, offset in (((7, 9), 1), ((150, 100), 0), ((150, 100), 1)):
+    for shape, offset in (((7, 9), 1), ((150, 100), 0), ((350, 100), 0), ((350, 100), 1)):
         size = shape[0] * shape[1]
         x = rng.integers(0, 11, size + offset).astype(np.float32)[offset:].reshape(shape)
         workspace = np.zeros(library.workspaceOf(ctypes.c_int64(size)), np.uint8)
@@ -250,15 +249,17 @@ def test_selection(anywhere: Load) -> None:
         )
         assert found[0] == expected.shape[1]
         np.testing.assert_array_equal(places, expected)
-    # Elements behind a multiple of 16 bytes, as large tensors have it: a block's warps have several units each.
-    x = np.repeat(np.array((0, 64, 256, 512, 1024), np.float32), (1, 64, 256, 512, 1024))[1:]
+    # More than one block's.
+    x = np.zeros(20_000, np.float32)
+    x[3000:] = np.resize((64, 96, 256, 512), 17_000)
     workspace = np.zeros(library.workspaceOf(ctypes.c_int64(x.size)), np.uint8)
     places = np.zeros(x.size, np.int64)
-    for number, threads in enumerate((1024, 64, 64, 1024, 512, 1024)):
+    for number, threads in enumerate((256, 256, 256, 512, 512, 256)):
         found = np.zeros(1, np.int32)
         call = (number, at(x), ctypes.c_int64(x.size), at(places), at(found), at(workspace))
         assert library.selectedByThreads(*call) == 0
-        assert found[0] == threads
+        assert found[0] == 4250
+        np.testing.assert_array_equal(places[:4250], np.flatnonzero(x == threads))
 
 
 @by_two

@@ -500,7 +500,7 @@ def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
     found = extracted(tmp_path, images("Own", value("y", None), window=16, step=16), "acme::Own", types=list(TYPES))
     manifest = found.manifest
     assert found.kernel == "pool"
-    assert "launchWindows" in kernel_of(found)
+    assert "launchPooling" in kernel_of(found)
     assert manifest.inputs[0].types == manifest.outputs[0].types == TYPES
     assert {name: ends[0] for name, ends in manifest.profiles[0].symbols.items()} == {"n": 1, "c": 4, "h": 16, "w": 16}
     case = np.load(found.cases["own"])["input.x"]
@@ -519,8 +519,8 @@ def test_a_window_larger_than_the_least_image_is_tried_where_it_has_a_place(tmp_
     )
     (found.project / "reference.py").write_text(
         "import numpy as np\n\n\ndef reference(x, *, kernel, pad, stride):\n"
-        "    rim = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])\n"
-        "    windows = np.lib.stride_tricks.sliding_window_view(rim, (kernel, kernel), (-2, -1))\n"
+        "    padded = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])\n"
+        "    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (-2, -1))\n"
         "    return windows[..., ::stride, ::stride, :, :].mean(axis=(-2, -1))\n"
     )
     made = planning_worker.plan(found.manifest, found.project, [DType.INT8], ["plain"], 0, None, BY_DEFAULT)

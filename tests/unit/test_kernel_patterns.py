@@ -16,14 +16,14 @@ from pluginkit.scaffold.kernels import patterns, transposition
 
 GATHER: dict[str, Any] = {"inputs": ["t:float32,int8:v,d", "i:int64:b,s"], "outputs": ["y:float32,int8:b,s,d"]}
 TRANSPOSE: dict[str, Any] = {"inputs": ["x:float32,int8:n,c,h,w"], "outputs": ["y:float32,int8:n,h,w,c"]}
-RIM = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
+PADDING = [f"{side}:int32:0..=1" for side in ("top", "bottom", "left", "right")]
 ROWS: dict[str, Any] = {
     "fields": ["scale:float32=1"], "inputs": ["row:float32,int8:n,c", "rowTensor:float32,int8:n,c", "power:float32:c"],
     "outputs": ["most:float32,int8:n", "y:float32,int8:n,c", "powers:float32,int8:n,c"],
 }  # fmt: skip
 THREE = [f"{name}:int32:0..=1" for name in "abc"]
 PAD: dict[str, Any] = {
-    "fields": [*RIM, "mode:int32:0..2=2", "value:float32=0"], "inputs": ["x:float32,int8:n,h,w"],
+    "fields": [*PADDING, "mode:int32:0..2=2", "value:float32=0"], "inputs": ["x:float32,int8:n,h,w"],
     "outputs": ["y:float32,int8:n,h + top + bottom,w + left + right"],
 }  # fmt: skip
 POOL: dict[str, Any] = {
@@ -31,8 +31,8 @@ POOL: dict[str, Any] = {
     "outputs": ["y:float32,int8:n,(h + 2 * pad - kernel) // stride + 1,(w + 2 * pad - kernel) // stride + 1"],
 }  # fmt: skip
 NONZERO: dict[str, Any] = {
-    "fields": [], "inputs": ["x:float32,int8:r,c"], "base": "v3", "workspace": "ceil_div(r * c, 8192) * 1184",
-    "outputs": ["places:int64:2,count", "count:int32::upper=r * c:opt=r * c // 2"],
+    "fields": [], "inputs": ["x:float32,int8:r,c"], "base": "v3", "workspace": "ceil_div(r * c, 8192) * 1056",
+    "outputs": ["indices:int64:2,count", "count:int32::upper=r * c:opt=r * c // 2"],
 }  # fmt: skip
 TOPK: dict[str, Any] = {"fields": ["k:int32:1..=2"], "inputs": ["x:float32,int8:n,c"]}
 PLAIN: dict[str, Any] = {"inputs": ["x:float32,int8:n,c"], "outputs": [], "base": "v3"}
@@ -55,7 +55,7 @@ def chosen(name: str, **options: Any) -> str:
         ({"inputs": ["x:float32,float16:n,8,h,w"], "formats": ["chw32"]}, "loop"),
         ({"inputs": ["x:float32:n,c", "b:float32:n"], "outputs": ["y:float32:n:alias=b"]}, "elementwise"),
         ({"outputs": ["k:int32::upper=n:opt=1", "y:float32:k,c"]}, "loop"),
-        # What looks like a window, a row, a gather, a transposition or a rim begins as one, where it fits.
+        # What looks like a window, a row, a gather, a transposition or padding begins as one, where it fits.
         (POOL, "pool"),
         ({**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "elementwise"),
         ({"outputs": ["most:float32,int8:n"]}, "rows"),
@@ -110,14 +110,14 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
         ),
         ("gather", {**GATHER, "outputs": ["y:float32:b,s,d"]}, "other types"),
         ("gather", {**GATHER, "outputs": ["y:float32,int8:b,d,s"]}, "other dimensions than [b, s, d]"),
-        ("pad", {}, "aren't a shape and the same with a rim"),
+        ("pad", {}, "aren't a shape and the same padded"),
         ("pad", {**PAD, "outputs": ["y:float32,int8:n,h + top,w"]}, "two integer fields added, as h + top + bottom"),
-        ("pad", {**PAD, "outputs": ["y:float32,int8:n + top + bottom,h + top + bottom"]}, "with a rim"),
+        ("pad", {**PAD, "outputs": ["y:float32,int8:n + top + bottom,h + top + bottom"]}, "the same padded"),
         ("pad", {**PAD, "outputs": ["y:float32:n,h + top + bottom,w"]}, "other types"),
         ("pad", {"inputs": ["x:float32:...,h"]}, "any number of dimensions"),
-        ("pad", {**PAD, "fields": [*RIM, "mode:int32=2"]}, "write mode:int32:0..2=0"),
-        ("pad", {**PAD, "fields": [*RIM, "mode:string=edge"]}, "write mode:int32:0..2=0"),
-        ("pad", {**PAD, "fields": [*RIM, "value:int32=0"]}, "'value' isn't float32"),
+        ("pad", {**PAD, "fields": [*PADDING, "mode:int32=2"]}, "write mode:int32:0..2=0"),
+        ("pad", {**PAD, "fields": [*PADDING, "mode:string=edge"]}, "write mode:int32:0..2=0"),
+        ("pad", {**PAD, "fields": [*PADDING, "value:int32=0"]}, "'value' isn't float32"),
         ("pool", {}, "aren't an image and its windows"),
         ("pool", {**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}, "write kernel:int32:1..=2"),
         ("pool", {**POOL, "fields": [*POOL["fields"][:2], "pad:int32=0"]}, "may be less than 0"),
@@ -137,12 +137,12 @@ def test_the_usual_pattern(options: dict[str, Any], pattern: str) -> None:
             "(h + 2 * pad - kernel) // stride + 1",
         ),
         ("pool", {**POOL, "outputs": [POOL["outputs"][0].replace("w + 2", "w + 1")]}, "both alike"),
-        ("nonzero", {}, "two outputs: places, and how many"),
-        ("nonzero", {**NONZERO, "workspace": ""}, "its workspace isn't 'ceil_div(r * c, 8192) * 1184'"),
+        ("nonzero", {}, "two outputs: indices, and how many"),
+        ("nonzero", {**NONZERO, "workspace": ""}, "its workspace isn't 'ceil_div(r * c, 8192) * 1056'"),
         ("nonzero", {**NONZERO, "workspace": "r * c"}, "its workspace isn't"),
-        ("nonzero", {**NONZERO, "outputs": ["places:float32:2,count", NONZERO["outputs"][1]]}, "isn't int32 or int64"),
-        ("nonzero", {**NONZERO, "outputs": ["places:int64:count,2", NONZERO["outputs"][1]]}, "shape than [2, count]"),
-        ("nonzero", {**NONZERO, "outputs": ["places:int64:2,r", "count:int32:r"]}, "isn't a size tensor"),
+        ("nonzero", {**NONZERO, "outputs": ["indices:float32:2,count", NONZERO["outputs"][1]]}, "isn't int32 or int64"),
+        ("nonzero", {**NONZERO, "outputs": ["indices:int64:count,2", NONZERO["outputs"][1]]}, "shape than [2, count]"),
+        ("nonzero", {**NONZERO, "outputs": ["indices:int64:2,r", "count:int32:r"]}, "isn't a size tensor"),
         ("nonzero", {**NONZERO, "outputs": [NONZERO["outputs"][0], "count:int32::upper=r"]}, "'count' isn't 'r * c'"),
         (
             "nonzero",
@@ -256,7 +256,7 @@ def test_a_project_begins_with_the_pattern_that_is_asked_for(name: str, tmp_path
     called = {
         "elementwise": "Elementwise",
         "nonzero": "Select",
-        "pool": "Windows",
+        "pool": "Pooling",
         "topk": "TopK",
         "gather": "GatherRows",
     }
@@ -272,8 +272,8 @@ def test_the_layer_of_a_pattern_is_in_the_reference_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [
     ("gather", GATHER), ("transpose", TRANSPOSE), ("rows", {"inputs": ["x:float32:n,c"]}),
-    ("pad", PAD), ("pad", {**PAD, "fields": RIM}), *(("pad", {**PAD, "fields": [*THREE, *PAD["fields"][4:]],
-      "outputs": [f"y:float32,int8:n,h + a + b,w + {rim}"]}) for rim in ("b + a", "b + c", "a + c", "c + c")),
+    ("pad", PAD), ("pad", {**PAD, "fields": PADDING}), *(("pad", {**PAD, "fields": [*THREE, *PAD["fields"][4:]],
+      "outputs": [f"y:float32,int8:n,h + a + b,w + {more}"]}) for more in ("b + a", "b + c", "a + c", "c + c")),
     ("pool", POOL), ("nonzero", NONZERO), ("topk", TOPK),
     ("gather", {"inputs": ["rows:float32:v,d", "places:int32:n"], "outputs": ["y:float32:n,d"]}),
     ("rows", ROWS), ("rows", {"inputs": ["x:float32:n,c"], "outputs": ["y:float32:n"]}),

@@ -110,9 +110,9 @@ PATTERNS = {
         resembles=transposition.resembles,
     ),
     "pad": KernelPattern(
-        "a rim of a constant, the edge, or a reflection",
+        "padding by a constant, the edge, or a reflection",
         padding.misfit,
-        "The input with a rim.",
+        "The padded input.",
         padding.reference,
         padding.test,
         padding.variables,
@@ -134,13 +134,13 @@ PATTERNS = {
         resembles=pooling.resembles,
     ),
     "nonzero": KernelPattern(
-        "the places of elements that are not 0, and how many there are",
+        "the indices of elements that are not 0, and how many there are",
         selecting.misfit,
-        "The places of the elements that are not 0, in row-major order, and how many there are.",
+        "The indices of the elements that are not 0, in row-major order, and how many there are.",
         selecting.reference,
         selecting.test,
         example="--base v3 --input x:float32:r,c --output indices:int64:2,count --output 'count:int32::upper=r * c"
-        ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1184'",
+        ":opt=r * c // 2' --workspace 'ceil_div(r * c, 8192) * 1056'",
         tunable=True,
     ),
     "topk": KernelPattern(

@@ -13,7 +13,7 @@ from pluginkit.scaffold.kernels import fitting
 from pluginkit.shapes import Expr, parse
 
 _LEAST = (1, 1, 0)
-"""Of a window's size, of its stride, and of the rim around the image."""
+"""Of a window's size, of its stride, and of the padding around the image."""
 _FORMS = (
     "({size} + 2 * {pad} - {kernel}) // {stride} + 1",
     "({size} - {kernel}) // {stride} + 1",
@@ -61,7 +61,7 @@ def resembles(manifest: Manifest) -> bool:
 
 
 def window(manifest: Manifest) -> tuple[str, str, str] | None:
-    """A window's size, stride and rim, each the name of an integer field or a number; None if there is no window."""
+    """A window's size, stride and padding: names of integer fields, or numbers. None if there is no window."""
     if len(manifest.inputs) != 1 or len(manifest.outputs) != 1:
         return None
     given, made = manifest.written(manifest.inputs[0]), manifest.written(manifest.outputs[0])
@@ -91,14 +91,14 @@ def variables(manifest: Manifest) -> Mapping[str, Any]:
 def reference(manifest: Manifest) -> list[str]:
     (x,) = manifest.inputs
     kernel, stride, pad = window(manifest) or ("1", "1", "0")
-    rim, sizes, windows = (fitting.local(manifest, one) for one in ("rim", "sizes", "windows"))
+    padded, sizes, windows = (fitting.local(manifest, one) for one in ("padded", "sizes", "windows"))
     return [
-        f"{rim} = [(0, 0)] * ({x.name}.ndim - 2) + [({pad}, {pad})] * 2",
-        f"{rim} = np.pad({x.name}, {rim}, constant_values=-np.inf)",
-        f"{sizes} = [({rim}.shape[axis] - {kernel}) // {stride} + 1 for axis in (-2, -1)]",
+        f"{padded} = [(0, 0)] * ({x.name}.ndim - 2) + [({pad}, {pad})] * 2",
+        f"{padded} = np.pad({x.name}, {padded}, constant_values=-np.inf)",
+        f"{sizes} = [({padded}.shape[axis] - {kernel}) // {stride} + 1 for axis in (-2, -1)]",
         f"if min({sizes}) <= 0:",
         f"    return np.zeros((*{x.name}.shape[:-2], *{sizes}))",
-        f"{windows} = np.lib.stride_tricks.sliding_window_view({rim}, ({kernel}, {kernel}), (-2, -1))",
+        f"{windows} = np.lib.stride_tricks.sliding_window_view({padded}, ({kernel}, {kernel}), (-2, -1))",
         f"return {windows}[..., ::{stride}, ::{stride}, :, :].max(axis=(-2, -1))",
     ]
 

@@ -3,10 +3,10 @@
 #include <pluginkit/kernels/gather.cuh>
 #include <pluginkit/kernels/normalize.cuh>
 #include <pluginkit/kernels/pad.cuh>
+#include <pluginkit/kernels/pooling.cuh>
 #include <pluginkit/kernels/scan.cuh>
 #include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/transpose.cuh>
-#include <pluginkit/kernels/windows.cuh>
 
 namespace kernels = pluginkit::kernels;
 
@@ -80,7 +80,7 @@ cudaError_t surrounded(cudaStream_t stream, int64_t const* xDims, int64_t const*
 
 cudaError_t halved(cudaStream_t stream, kernels::Images const& images, float const* x, float* y)
 {
-    return kernels::launchWindows(stream, images, {2, 2, 0}, Largest{}, kernels::output<float>(y),
+    return kernels::launchPooling(stream, images, {2, 2, 0}, Largest{}, kernels::output<float>(y),
                                   kernels::input<float>(x));
 }
 

@@ -1,10 +1,10 @@
-// Padding, windows, selected and largest elements on pluginkit/kernels, called with addresses of device memory.
+// Padding, pooling, selected and largest elements on pluginkit/kernels, called with addresses of device memory.
 #include <pluginkit/kernels/bfloat16.cuh>
 #include <pluginkit/kernels/float16.cuh>
 #include <pluginkit/kernels/pad.cuh>
+#include <pluginkit/kernels/pooling.cuh>
 #include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/topk.cuh>
-#include <pluginkit/kernels/windows.cuh>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -41,44 +41,12 @@ struct Selected
     }
 };
 
-//! How: 0 as the tensor's size has it; 1 and 2 by two kernels for whatever GPU, with one or four tiles a block; 3 by
-//! one kernel, as tensors that would take a test too long; 4 as the size has it, of a workspace that isn't said.
 template <typename T>
 int select(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found, void* workspace,
-           int predicate, int how)
+           int64_t workspaceBytes, int predicate)
 {
-    namespace detail = kernels::detail;
-    auto const in = kernels::input<T>(x);
-    Selected const selected{predicate};
-    detail::SelectShape shape{rank, {}};
-    int64_t count = 1;
-    for (int d = 0; d < rank; ++d)
-    {
-        shape.sizes[d] = kernels::divisorOf(dims[d]);
-        count *= dims[d];
-    }
-    if (how == 0 || how == 4)
-    {
-        return kernels::launchSelect(nullptr, rank, dims, selected, in, indices, found, workspace,
-                                     how == 0 ? kernels::selectWorkspace(count) : 0);
-    }
-    constexpr int32_t kSize = kernels::Pack<T>::kSize;
-    if (!kernels::canPack(x))
-    {
-        return detail::selectInSteps<1, 1>(nullptr, shape, count, selected, in, indices, found, workspace);
-    }
-    switch (how)
-    {
-    case 1:
-        return detail::selectInSteps<kSize, 1>(nullptr, shape, count, selected, in, indices, found, workspace);
-    case 2:
-        return detail::selectInSteps<kSize, 4>(nullptr, shape, count, selected, in, indices, found, workspace);
-    default:
-        return detail::selectAtOnce<kSize>(nullptr, shape, count, selected, in, indices, found, workspace,
-                                           detail::kOnceThreads)
-                   ? 0
-                   : -1;
-    }
+    return kernels::launchSelect(nullptr, rank, dims, Selected{predicate}, kernels::input<T>(x), indices, found,
+                                 workspace, workspaceBytes);
 }
 
 //! One of the k largest elements as it is, another as its negative.
@@ -156,13 +124,13 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
 #ifndef ONE_TYPE
     if (layer != 2)
     {
-        return layer == 0   ? kernels::launchWindows(nullptr, of, by, Largest{}, out, in)
-               : layer == 1 ? kernels::launchWindows(nullptr, of, by, Mean{}, out, in)
-                            : kernels::launchWindows(nullptr, of, by, Smallest{}, out, in);
+        return layer == 0   ? kernels::launchPooling(nullptr, of, by, Largest{}, out, in)
+               : layer == 1 ? kernels::launchPooling(nullptr, of, by, Mean{}, out, in)
+                            : kernels::launchPooling(nullptr, of, by, Smallest{}, out, in);
     }
 #endif
     static_cast<void>(layer);
-    return kernels::launchWindows(nullptr, of, by, Squares{}, out, in);
+    return kernels::launchPooling(nullptr, of, by, Squares{}, out, in);
 }
 
 #define OF_TYPE(Name, T)                                                                                               \
@@ -172,9 +140,9 @@ int pool(void const* x, void* y, int64_t const* images, int32_t const* window, i
         return pad<T>(x, y, rank, xDims, before, yDims, mode, value, xScale, yScale);                                  \
     }                                                                                                                  \
     EXPORT int select##Name(void const* x, int rank, int64_t const* dims, int64_t* indices, int32_t* found,            \
-                            void* workspace, int predicate, int how)                                                   \
+                            void* workspace, int64_t workspaceBytes, int predicate)                                    \
     {                                                                                                                  \
-        return select<T>(x, rank, dims, indices, found, workspace, predicate, how);                                    \
+        return select<T>(x, rank, dims, indices, found, workspace, workspaceBytes, predicate);                         \
     }                                                                                                                  \
     EXPORT int topK##Name(void const* x, void* y, void* mask, int64_t rows, int64_t columns, int64_t k)                \
     {                                                                                                                  \

@@ -1,9 +1,9 @@
 // Launches of the headers that move and choose elements, with other values than the usual ones.
 #include <pluginkit/kernels/pad.cuh>
+#include <pluginkit/kernels/pooling.cuh>
 #include <pluginkit/kernels/select.cuh>
 #include <pluginkit/kernels/topk.cuh>
 #include <pluginkit/kernels/transpose.cuh>
-#include <pluginkit/kernels/windows.cuh>
 
 #include <cstdint>
 #include <type_traits>
@@ -50,12 +50,11 @@ kernels::Tuned<kernels::UsualValues, Few, Odd, Many, ManyThreads, OnePack> set(i
     return {nullptr, number};
 }
 
-using kernels::detail::PadBlock;
-static_assert(std::is_same_v<kernels::detail::SmallPadBlock<kernels::UsualValues>, PadBlock<256, 4, 7>>);
-static_assert(std::is_same_v<kernels::detail::LargePadBlock<kernels::UsualValues>, PadBlock<128, 8, 12>>);
-static_assert(std::is_same_v<kernels::detail::LargePadBlock<Few>, PadBlock<64, 16, 12>>);
-static_assert(std::is_same_v<kernels::detail::SmallPadBlock<Few>, PadBlock<64, 16, 12>>);
-static_assert(std::is_same_v<kernels::detail::SmallPadBlock<Many>, PadBlock<512, 4, 3>>);
+template <typename Values>
+using Pad = kernels::detail::PadValues<Values>;
+static_assert(Pad<kernels::UsualValues>::kThreads == 128 && Pad<kernels::UsualValues>::kTurns == 8);
+static_assert(Pad<Few>::kThreads == 64 && Pad<Few>::kTurns == 16 && Pad<Few>::kBlocks == 12);
+static_assert(Pad<Many>::kThreads == 512 && Pad<Many>::kTurns == 4 && Pad<Many>::kBlocks == 3);
 
 //! How a kernel was launched, as a number: so a test sees whether values are taken.
 __device__ float launched()
@@ -102,7 +101,7 @@ struct Mean : kernels::SumFold
     }
 };
 
-struct LaunchedWindow : kernels::MaximumFold
+struct LaunchedPooling : kernels::MaximumFold
 {
     __device__ float result(float /*folded*/, float /*count*/) const
     {
@@ -143,9 +142,9 @@ struct IsNumberOfThreads
 };
 
 template <typename T, typename Layer>
-int windows(int32_t number, void const* x, void* y, int64_t const* images, int32_t size, Layer layer)
+int pooled(int32_t number, void const* x, void* y, int64_t const* images, int32_t size, Layer layer)
 {
-    return kernels::launchWindows(set(number), {images[0], images[1], images[2], images[3], images[4]},
+    return kernels::launchPooling(set(number), {images[0], images[1], images[2], images[3], images[4]},
                                   {size, 2, size == 3 ? 1 : 0}, layer, kernels::output<T>(y, 0.5F),
                                   kernels::input<T>(x, 0.7F));
 }
@@ -185,7 +184,7 @@ EXPORT int paddedFloat(int32_t number, void const* x, void* y, int32_t rank, int
                               kernels::output<float>(y), kernels::input<float>(x));
 }
 
-//! Without a rim.
+//! Padded with nothing.
 EXPORT int paddedLaunch(int32_t number, float const* x, float* y, int64_t count)
 {
     int64_t const none = 0;
@@ -193,31 +192,30 @@ EXPORT int paddedLaunch(int32_t number, float const* x, float* y, int64_t count)
     return kernels::launchWith(set(number),
                                [&](cudaStream_t on, auto values)
                                {
-                                   kernels::detail::launchPadBy<decltype(values)>(
-                                       on, shape, count, count, Launched{}, {kernels::PadMode::kEdge, 0.0F},
-                                       kernels::output<float>(y), kernels::input<float>(x));
-                                   return cudaGetLastError();
+                                   return kernels::detail::padBy<decltype(values)>(on, shape, count, count, Launched{},
+                                                                                   0.0F, kernels::output<float>(y),
+                                                                                   kernels::input<float>(x));
                                });
 }
 
 EXPORT int largestInt8(int32_t number, void const* x, void* y, int64_t const* images, int32_t size)
 {
-    return windows<int8_t>(number, x, y, images, size, Largest{});
+    return pooled<int8_t>(number, x, y, images, size, Largest{});
 }
 
 EXPORT int meanInt8(int32_t number, void const* x, void* y, int64_t const* images, int32_t size)
 {
-    return windows<int8_t>(number, x, y, images, size, Mean{});
+    return pooled<int8_t>(number, x, y, images, size, Mean{});
 }
 
 EXPORT int meanFloat(int32_t number, void const* x, void* y, int64_t const* images, int32_t size)
 {
-    return windows<float>(number, x, y, images, size, Mean{});
+    return pooled<float>(number, x, y, images, size, Mean{});
 }
 
-EXPORT int windowsLaunch(int32_t number, void const* x, void* y, int64_t const* images, int32_t size)
+EXPORT int poolingLaunch(int32_t number, void const* x, void* y, int64_t const* images, int32_t size)
 {
-    return windows<float>(number, x, y, images, size, LaunchedWindow{});
+    return pooled<float>(number, x, y, images, size, LaunchedPooling{});
 }
 
 EXPORT int selected(int32_t number, float const* x, int32_t rank, int64_t const* dims, int64_t* indices, int32_t* found,

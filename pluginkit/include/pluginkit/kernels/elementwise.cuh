@@ -63,61 +63,10 @@ __device__ void applyToChunk(Function const& function, float const (&numbers)[Co
     storeAll<Size>(outs, chunk, results);
 }
 
-template <typename In>
-constexpr bool kIsRow = false;
-
-template <typename T>
-constexpr bool kIsRow<Row<T>> = true;
-
-//! After how many chunks of the output an input begins again; 0: never.
-template <typename In>
-int64_t repeatedAfter(In const& /*in*/, int32_t /*size*/) noexcept
-{
-    return 0;
-}
-
-template <typename T>
-int64_t repeatedAfter(Row<T> const& in, int32_t size) noexcept
-{
-    return in.packed ? in.columns / size : -1;
-}
-
-//! An input's numbers for several chunks; those of a row are loaded and converted once.
-template <int32_t Size, int32_t Repeats, size_t Count, typename In>
-__device__ void loadRepeated(In const& in, size_t place, int64_t first, int64_t period, int64_t chunks,
-                             float (&numbers)[Repeats][Count][Size])
-{
-#pragma unroll
-    for (int32_t k = 0; k < Repeats; ++k)
-    {
-        if (first + k * period < chunks)
-        {
-            in.template load<Size>(first + k * period, numbers[k][place]);
-        }
-    }
-}
-
-template <int32_t Size, int32_t Repeats, size_t Count, typename T>
-__device__ void loadRepeated(Row<T> const& in, size_t place, int64_t first, int64_t /*period*/, int64_t /*chunks*/,
-                             float (&numbers)[Repeats][Count][Size])
-{
-    in.template load<Size>(first, numbers[0][place]);
-#pragma unroll
-    for (int32_t k = 1; k < Repeats; ++k)
-    {
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            numbers[k][place][j] = numbers[0][place][j];
-        }
-    }
-}
-
 } // namespace detail
 
 constexpr uint32_t kElementwiseThreads = 256; //!< of a block
 constexpr int32_t kElementwisePacks = 1;      //!< chunks of a thread
-constexpr int32_t kElementwiseRepeats = 1;    //!< the same, where rows among the inputs repeat
 constexpr int64_t kMaxGrid = 0x7FFFFFFF;      //!< blocks of a launch, in its first dimension
 
 //! A thread takes Packs chunks of each tensor: as many elements as 16 bytes of the narrowest type have. Behind the last
@@ -174,54 +123,8 @@ __global__ void __launch_bounds__(Threads)
     }
 }
 
-//! A thread takes chunks of several rows, `period` chunks after one another, for which a row among the inputs is the
-//! same.
-template <int32_t Size, uint32_t Threads, int32_t Repeats, typename Function, typename Outs, typename... In>
-__global__ void __launch_bounds__(Threads) repeatedKernel(bool early, Function const function, int64_t period,
-                                                          int64_t chunks, int64_t count, Outs const outs, In... in)
-{
-    int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    int64_t const first = i + (i - remainderOf(i, period)) * (Repeats - 1);
-    detail::waitForStream(early);
-    if (first < chunks)
-    {
-        float numbers[Repeats][sizeof...(In)][Size];
-        [[maybe_unused]] size_t place = 0;
-        (detail::loadRepeated<Size, Repeats>(in, place++, first, period, chunks, numbers), ...);
-#pragma unroll
-        for (int32_t k = 0; k < Repeats; ++k)
-        {
-            if (first + k * period < chunks)
-            {
-                detail::applyToChunk(function, numbers[k], outs, first + k * period);
-            }
-        }
-    }
-    if (int64_t const at = chunks * Size + i; at < count)
-    {
-        float results[Outs::kCount];
-        detail::keep(function(in.at(at)...), results);
-        detail::setAll<0>(outs, at, results);
-    }
-}
-
 namespace detail
 {
-
-//! Over so many chunks all rows among the inputs begin again; 0 where there is no row, or no such number.
-template <typename... In>
-int64_t commonPeriod(int32_t size, In const&... in) noexcept
-{
-    int64_t period = 0;
-    ((period = period < 0 || repeatedAfter(in, size) < 0 ? -1 : std::max(period, repeatedAfter(in, size))), ...);
-    if (period <= 0 || ((repeatedAfter(in, size) > 0 && period % repeatedAfter(in, size) != 0) || ...))
-    {
-        return 0;
-    }
-    // Neighbouring threads have neighbouring chunks, in short rows, too.
-    constexpr int64_t kLeast = 32;
-    return period >= kLeast ? period : (kLeast + period - 1) / period * period;
-}
 
 template <typename Values, typename Function, typename... Out, typename... In>
 cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& function, Outputs<Out...> const& outs,
@@ -232,20 +135,6 @@ cudaError_t elementwise(cudaStream_t stream, int64_t count, Function const& func
     bool packed = canPackAll(outs);
     ((packed = in.prepare(kSize) && packed), ...);
     int64_t const chunks = packed ? count / kSize : 0;
-    if constexpr (kSize >= 16 && (kIsRow<In> || ...))
-    {
-        // Elements are so many there that converting a row's costs time. Elsewhere the memory is slower than that.
-        constexpr int32_t kRepeats = Values::kPacks > 0 ? Values::kPacks : kElementwiseRepeats;
-        int64_t const period = chunks > 0 ? commonPeriod(kSize, in...) : 0;
-        int64_t const threads = period > 0 ? (chunks + kRepeats * period - 1) / (kRepeats * period) * period : 0;
-        if (threads > kSize && threads <= kMaxGrid * kThreads)
-        {
-            launchEarlyIfFew(repeatedKernel<kSize, kThreads, kRepeats, Function, Outputs<Out...>, In...>,
-                             static_cast<uint32_t>((threads + kThreads - 1) / kThreads), kThreads, stream, function,
-                             period, chunks, count, outs, in...);
-            return cudaGetLastError();
-        }
-    }
     constexpr int32_t kPacks = Values::kPacks > 0 ? Values::kPacks : kElementwisePacks;
     constexpr int64_t kFewChunks = 16384; // with many elements each: spread over more multiprocessors
     int64_t const work = chunks + (count - chunks * kSize);

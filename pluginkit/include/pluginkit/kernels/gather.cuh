@@ -6,9 +6,8 @@
 //!                               kernels::input<int8_t>(table, tableScale));
 #pragma once
 
-#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
-#include <pluginkit/kernels/moving.cuh>
+#include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>

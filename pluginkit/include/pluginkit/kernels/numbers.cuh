@@ -194,34 +194,33 @@ struct Conversion<int8_t>
 };
 
 //! Integers that no scale belongs to: rounded half to even, and cut off at the type's ends.
-template <>
-struct Conversion<int32_t> : ConversionByElement<int32_t>
+template <typename T>
+struct IntegerConversion : ConversionByElement<T>
 {
-    __device__ static float load(int32_t element, float /*scale*/)
+    static constexpr bool kLong = sizeof(T) == sizeof(int64_t);
+    static constexpr float kLeast = kLong ? -9223372036854775808.0F : -2147483648.0F;
+    static constexpr float kMost =
+        kLong ? 9223371487098961920.0F : 2147483520.0F; //!< the largest float that T can hold
+
+    __device__ static float load(T element, float /*scale*/)
     {
         return static_cast<float>(element);
     }
 
-    __device__ static void store(int32_t& element, float number, float /*inverse*/)
+    __device__ static void store(T& element, float number, float /*inverse*/)
     {
-        // 2147483520 is the largest float that an int32_t can hold.
-        element = static_cast<int32_t>(fminf(fmaxf(rintf(number), -2147483648.0F), 2147483520.0F));
+        element = static_cast<T>(fminf(fmaxf(rintf(number), kLeast), kMost));
     }
 };
 
 template <>
-struct Conversion<int64_t> : ConversionByElement<int64_t>
+struct Conversion<int32_t> : IntegerConversion<int32_t>
 {
-    __device__ static float load(int64_t element, float /*scale*/)
-    {
-        return static_cast<float>(element);
-    }
+};
 
-    __device__ static void store(int64_t& element, float number, float /*inverse*/)
-    {
-        // 9223371487098961920 is the largest float that an int64_t can hold.
-        element = static_cast<int64_t>(fminf(fmaxf(rintf(number), -9223372036854775808.0F), 9223371487098961920.0F));
-    }
+template <>
+struct Conversion<int64_t> : IntegerConversion<int64_t>
+{
 };
 
 //! The number that an element stands for.

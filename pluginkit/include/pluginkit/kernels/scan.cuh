@@ -4,19 +4,17 @@
 //!     kernels::launchScan(stream, rows, columns, kernels::Sum{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
 //!
-//! A block has a row. Where there are few rows and they are long, blocks share them if they are given a workspace.
+//! Rows that are made of packs are loaded straight into registers, by a part of a warp or by a block each. Others go
+//! through shared memory. Where there are few rows and they are long, blocks share them if they are given a workspace.
 #pragma once
 
 #include <pluginkit/kernels/launch.cuh>
-#include <pluginkit/kernels/long_scan.cuh>
-#include <pluginkit/kernels/packed_scan.cuh>
-#include <pluginkit/kernels/scan_pieces.cuh>
-#include <pluginkit/kernels/staged_scan.cuh>
+#include <pluginkit/kernels/rows.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
-#include <pluginkit/kernels/word_scan.cuh>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace pluginkit::kernels
@@ -25,230 +23,658 @@ namespace pluginkit::kernels
 namespace detail
 {
 
+//! The operation over the values of a group's threads up to this one, `lane` of `lanes` neighbours in a warp.
+template <typename Operation>
+__device__ float scanOfLanes(float value, Operation operation, uint32_t lane, uint32_t lanes)
+{
+#pragma unroll
+    for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+    {
+        if (distance >= lanes)
+        {
+            break;
+        }
+        float const other = __shfl_up_sync(kWholeWarp, value, distance);
+        value = lane >= distance ? operation(other, value) : value;
+    }
+    return value;
+}
+
+//! What comes before this thread, of what `scanOfLanes` gave.
+template <typename Operation>
+__device__ float beforeLane(float sum, uint32_t lane, Operation /*operation*/)
+{
+    float const before = __shfl_up_sync(kWholeWarp, sum, 1);
+    return lane > 0 ? before : Operation::kIdentity;
+}
+
+} // namespace detail
+
+//! What comes before this thread's value in its group of Lanes neighbouring threads: `operation` over the values of the
+//! group's threads below. `total` is that of all in the group. All 32 threads of the warp must call it.
+template <uint32_t Lanes, typename Operation>
+__device__ float warpScan(float value, Operation operation, float& total)
+{
+    uint32_t const lane = threadIdx.x % Lanes;
+    float const sum = detail::scanOfLanes(value, operation, lane, Lanes);
+    total = __shfl_sync(kWholeWarp, sum, static_cast<int>(Lanes - 1), static_cast<int>(Lanes));
+    return detail::beforeLane(sum, lane, operation);
+}
+
+namespace detail
+{
+
+//! The operation over the first `count` of a block's totals in shared memory, at a multiple of 16 bytes; of `warps`.
+template <typename Operation>
+__device__ float foldTotals(float const* totals, uint32_t count, uint32_t warps, Operation operation)
+{
+    // Loads of four take less time than exchanges of lanes.
+    float result = Operation::kIdentity;
+    for (uint32_t first = 0; first < warps; first += 4)
+    {
+        auto const four = *reinterpret_cast<float4 const*>(totals + first);
+        result = operation(result, first < count ? four.x : Operation::kIdentity);
+        result = operation(result, first + 1 < count ? four.y : Operation::kIdentity);
+        result = operation(result, first + 2 < count ? four.z : Operation::kIdentity);
+        result = operation(result, first + 3 < count ? four.w : Operation::kIdentity);
+    }
+    return result;
+}
+
+//! What comes before a warp in its block, whose value each of its threads gives. One barrier: nobody may write to
+//! `totals`, `kWarps` floats at a multiple of 16 bytes, before the next one.
+template <typename Operation>
+__device__ float beforeWarp(float ofWarp, Operation operation, float* totals)
+{
+    uint32_t const warp = threadIdx.x / kLanes;
+    uint32_t const warps = blockDim.x / kLanes;
+    if (warps == 1)
+    {
+        totals[0] = ofWarp;
+        return Operation::kIdentity;
+    }
+    if (threadIdx.x % kLanes == 0)
+    {
+        totals[warp] = ofWarp;
+    }
+    if (threadIdx.x >= warps && threadIdx.x < kWarps)
+    {
+        totals[threadIdx.x] = Operation::kIdentity;
+    }
+    __syncthreads();
+    return foldTotals(totals, warp, warps, operation);
+}
+
+} // namespace detail
+
+//! The same in a block of one dimension, a multiple of 32 threads, all of which must call it. `scratch` is shared
+//! memory of `kWarps` floats; it may be used again at once.
+template <typename Operation>
+__device__ float blockScan(float value, Operation operation, float* scratch, float& total)
+{
+    float ofWarp = 0.0F;
+    float const before = warpScan<kLanes>(value, operation, ofWarp);
+    if (threadIdx.x % kLanes == 0)
+    {
+        scratch[threadIdx.x / kLanes] = ofWarp;
+    }
+    __syncthreads();
+    uint32_t const lane = threadIdx.x % kLanes;
+    float const start =
+        warpScan<kLanes>(lane < blockDim.x / kLanes ? scratch[lane] : Operation::kIdentity, operation, total);
+    __syncthreads(); // nobody writes to scratch again before all have read it
+    return operation(__shfl_sync(kWholeWarp, start, static_cast<int>(threadIdx.x / kLanes)), before);
+}
+
+namespace detail
+{
+
+constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
+constexpr int32_t kStagedThreads = 128;             //!< of a block that has several rows in shared memory
+constexpr int32_t kStagedWords = 9;                 //!< of a thread, in registers
+constexpr int32_t kStagedBytes = 256;               //!< of a thread that has a row, in shared memory, at most
+constexpr int32_t kSharedChunks = 1024;             //!< of a block that has a tile of a row
 constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
+constexpr int64_t kVeryManyRows = 65536;            //!< enough for them, a thread each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
-//! Whether several blocks have a row.
-inline bool sharesRows(int64_t rows, int64_t columns) noexcept
+//! How a row is loaded: in chunks, whole packs, straight into registers, by some threads of a warp or by a block; or by
+//! way of shared memory.
+enum class ScanLoader : int32_t
 {
-    return rows < kManyRows && columns >= kLongColumns && columns <= kMostColumns;
+    kGroup,
+    kBlock,
+    kStaged,
+};
+
+struct ScanPolicy
+{
+    ScanLoader loader;
+    int32_t threads; //!< that have a row
+    int32_t each;    //!< chunks of a thread, or words of staged ones; of longer rows in a turn
+};
+
+//! What runs for rows that are made of chunks.
+constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noexcept
+{
+    constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
+    int32_t threads = 1;
+    while (threads < kWarp && threads < chunks)
+    {
+        threads *= 2;
+    }
+    // More chunks of 16 elements don't fit into registers.
+    int32_t const ofGroup = chunks <= kWarp ? 1 : chunks <= 2 * kWarp ? 2 : size < 16 && chunks <= 4 * kWarp ? 4 : 0;
+    if (ofGroup == 1 || (ofGroup > 1 && rows > kManyRows))
+    {
+        return {ScanLoader::kGroup, threads, ofGroup};
+    }
+    int32_t const each = size >= 16 || chunks <= kScanThreads ? 1 : chunks <= 2 * kScanThreads ? 2 : 4;
+    int64_t const needed = (chunks + each * kWarp - 1) / (each * kWarp) * kWarp;
+    return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
 }
 
-constexpr int32_t kMostScanThreads = 512; //!< of a block
-
-//! A group scans its row in turns of a chunk a thread: what the turns before gave is carried on.
-template <int32_t Size, bool Whole, uint32_t Lanes, bool Block, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kMostScanThreads)
-    scanKernel(bool early, int64_t rows, int64_t columns, Operation const operation, Output<Out> const out,
-               Input<In> const in)
+//! What runs for others, of so many words of four bytes or wider elements; `bytes` of a word, of both tensors if they
+//! differ. A thread's words are odd, so that threads side by side read different banks.
+constexpr ScanPolicy stagedScanPolicy(int64_t rows, int64_t words, int32_t bytes) noexcept
 {
-    __shared__ float scratch[kWarps];
-    uint32_t const threads = Block ? blockDim.x : Lanes;
-    uint32_t const thread = Block ? threadIdx.x : threadIdx.x % Lanes;
-    int64_t const row =
-        Block ? blockIdx.x : static_cast<int64_t>(blockIdx.x) * (blockDim.x / Lanes) + threadIdx.x / Lanes;
-    auto const place = placeOfRow<Size, Whole>(row, rows, columns);
-    int64_t const most = chunksOf<Size, Whole>(columns);
-    waitForStream(early);
-    float carried = Operation::kIdentity;
-    // Every thread takes as many turns as each other row's could, or it would miss exchanges of its warp.
-    for (int64_t begin = 0; begin < most; begin += threads)
+    constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
+    if (rows >= kVeryManyRows && words * bytes <= kStagedBytes)
     {
-        float numbers[Size];
-        loadForScan(in, place, begin + thread, operation, numbers);
-        scanChunk(operation, numbers);
-        float total = 0.0F;
-        float before = 0.0F;
-        if constexpr (Block)
-        {
-            before = blockScan(numbers[Size - 1], operation, scratch, total);
-        }
-        else
-        {
-            before = warpScan<Lanes>(numbers[Size - 1], operation, total);
-        }
-        before = operation(carried, before);
-        carried = operation(carried, total);
-        storeScanned(out, place, begin + thread, operation, before, numbers);
+        return {ScanLoader::kStaged, 1, static_cast<int32_t>(words) | 1};
+    }
+    int32_t threads = 1;
+    while (threads < kWarp && words > threads * kStagedWords)
+    {
+        threads *= 2;
+    }
+    if (words > threads * kStagedWords)
+    {
+        int64_t const needed = (words + kStagedWords * kWarp - 1) / (kStagedWords * kWarp) * kWarp;
+        threads = static_cast<int32_t>(std::min<int64_t>(needed, 2 * kStagedThreads));
+    }
+    int64_t const turns = (words + kStagedWords * threads - 1) / (kStagedWords * threads);
+    return {ScanLoader::kStaged, threads, static_cast<int32_t>((words + turns * threads - 1) / (turns * threads)) | 1};
+}
+
+template <int32_t Size, typename Operation>
+__device__ void scanChunk(Operation operation, float (&numbers)[Size])
+{
+#pragma unroll
+    for (int32_t j = 1; j < Size; ++j)
+    {
+        numbers[j] = operation(numbers[j - 1], numbers[j]);
     }
 }
 
-//! A block scans a row of which each thread has Chunks chunks, and a warp neighbouring ones.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(kMostScanThreads)
-    fullScanKernel(bool early, Operation const operation, Output<Out> const out, Input<In> const in)
+//! Stores a chunk's numbers, each behind `start`.
+template <int32_t Size, typename Operation, typename Out>
+__device__ void storeScanned(Output<Out> const& out, int64_t chunk, Operation operation, float start,
+                             float (&numbers)[Size])
 {
-    static_assert(kMostScanThreads <= kMostTotals * kLanes, "a total of each warp");
-    __shared__ alignas(16) float totals[kMostTotals];
+#pragma unroll
+    for (int32_t j = 0; j < Size; ++j)
+    {
+        numbers[j] = operation(start, numbers[j]);
+    }
+    out.template store<Size>(chunk, numbers);
+}
+
+//! Loads and scans a thread's chunks of a row, `first` and those `lanes` further on, of a group of so many threads;
+//! `before` is what comes before each in the group's. Chunks that the row hasn't count for nothing. Returns what all
+//! are, if Total says that it is wanted.
+template <bool Total, int32_t Size, int32_t Chunks, typename Operation, typename In>
+__device__ float scanChunks(Input<In> const& in, int64_t row, int64_t chunks, int64_t first, uint32_t lane,
+                            uint32_t lanes, Operation operation, float (&numbers)[Chunks][Size],
+                            float (&before)[Chunks])
+{
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        int64_t const chunk = min(first + k * int64_t{lanes}, chunks - 1); // loads without branches
+        in.template load<Size>(row * chunks + chunk, numbers[k]);
+    }
+    float all = Operation::kIdentity;
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        scanChunk(operation, numbers[k]);
+        bool const there = first + k * int64_t{lanes} < chunks;
+        float const sum = scanOfLanes(there ? numbers[k][Size - 1] : Operation::kIdentity, operation, lane, lanes);
+        before[k] = beforeLane(sum, lane, operation);
+        before[k] = k > 0 ? operation(all, before[k]) : before[k];
+        if (Total || k + 1 < Chunks)
+        {
+            float const total = __shfl_sync(kWholeWarp, sum, static_cast<int>((threadIdx.x | (lanes - 1)) % kLanes));
+            all = k > 0 ? operation(all, total) : total;
+        }
+    }
+    return all;
+}
+
+//! A row is that of 2^shift threads of a warp.
+template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kScanThreads)
+    groupScanKernel(bool early, int64_t rows, int64_t chunks, uint32_t shift, Operation const operation,
+                    Output<Out> const out, Input<In> const in)
+{
+    uint32_t const lane = threadIdx.x & ((1U << shift) - 1U);
+    int64_t const row = static_cast<int64_t>(blockIdx.x) * (blockDim.x >> shift) + (threadIdx.x >> shift);
+    float numbers[Chunks][Size];
+    float before[Chunks];
+    waitForStream(early);
+    scanChunks<false>(in, min(row, rows - 1), chunks, lane, lane, 1U << shift, operation, numbers, before);
+#pragma unroll
+    for (int32_t k = 0; k < Chunks; ++k)
+    {
+        int64_t const chunk = lane + (static_cast<int64_t>(k) << shift);
+        if (chunk < chunks && row < rows)
+        {
+            storeScanned(out, row * chunks + chunk, operation, before[k], numbers[k]);
+        }
+    }
+}
+
+//! What a tile tells those behind it, in one word, so that one access has both: which number it is, and the number.
+//! First that of the tile itself, as soon as it is known, then that of the row up to the tile's end.
+constexpr uint32_t kOfTile = 1;
+constexpr uint32_t kOfRow = 2;
+using TileState = unsigned long long;
+
+inline __device__ void tell(TileState* state, uint32_t what, float number)
+{
+    atomicExch(state, static_cast<TileState>(what) << 32U | __float_as_uint(number));
+}
+
+//! The word as another block has written it last.
+inline __device__ TileState heard(TileState* state)
+{
+#ifdef PLUGINKIT_TARGET_CPU
+    return atomicOr(state, 0ULL);
+#else
+    TileState word = 0;
+    asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
+    return word;
+#endif
+}
+
+//! What comes before a tile in its row, whose number `part` is; `state` is that of the row's first tile, `own` the
+//! tile's number. For the lanes of one warp. A lane has one of the 32 tiles before, lane 0 the nearest.
+template <typename Operation>
+__device__ float numberBefore(TileState* state, int64_t part, float own, Operation operation)
+{
+    uint32_t const lane = threadIdx.x % kLanes;
+    float before = Operation::kIdentity;
+    if (part > 0 && lane == 0)
+    {
+        tell(state + part, kOfTile, own);
+    }
+    for (int64_t nearest = part - 1; nearest >= 0; nearest -= kLanes)
+    {
+        int64_t const mine = nearest - lane;
+        TileState word = mine < 0 ? static_cast<TileState>(kOfRow) << 32U : 0;
+        while (__any_sync(kWholeWarp, word >> 32U == 0) != 0)
+        {
+            word = mine < 0 ? word : heard(state + mine);
+        }
+        uint32_t const ends = __ballot_sync(kWholeWarp, word >> 32U == kOfRow);
+        // Tiles behind the first that has its row's number count for nothing.
+        auto const last = static_cast<uint32_t>(ends != 0 ? __ffs(static_cast<int>(ends)) - 1 : kLanes - 1);
+        float number = lane <= last && mine >= 0 ? __uint_as_float(static_cast<uint32_t>(word)) : Operation::kIdentity;
+#pragma unroll
+        for (uint32_t distance = 1; distance < kLanes; distance *= 2)
+        {
+            float const further = __shfl_down_sync(kWholeWarp, number, distance);
+            number = lane + distance < kLanes ? operation(further, number) : number;
+        }
+        before = operation(__shfl_sync(kWholeWarp, number, 0), before);
+        if (ends != 0)
+        {
+            break;
+        }
+    }
+    if (lane == 0)
+    {
+        tell(state + part, kOfRow, operation(before, own));
+    }
+    return before;
+}
+
+//! A block scans a row, or, if Shared, a tile of one; a warp has neighbouring chunks. What the turns before gave is
+//! carried on, or what the tiles before did. Blocks take tiles in the order in which they start: so those before are
+//! under way at least, and waiting for them ends. `states` begins with the number of tiles that are taken, all zeros
+//! when the kernel starts.
+template <int32_t Size, int32_t Chunks, bool Shared, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(kScanThreads)
+    blockScanKernel(bool early, int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
+                    Input<In> const in, TileState* states)
+{
+    __shared__ alignas(16) float totals[2][kWarps];
+    __shared__ uint32_t taken;
+    __shared__ float inRow;
     uint32_t const lane = threadIdx.x % kLanes;
     uint32_t const warp = threadIdx.x / kLanes;
-    uint32_t const warps = blockDim.x / kLanes;
-    int64_t const first = (int64_t{blockIdx.x} * warps + warp) * Chunks * kLanes + lane;
-    float numbers[Chunks][Size];
-    Elements<Size, In> raw[Chunks];
+    int64_t const tile = blockDim.x * Chunks;
+    int64_t row = blockIdx.x;
+    int64_t begin = 0;
+    int64_t end = chunks;
     waitForStream(early);
-#pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
+    if constexpr (Shared)
     {
-        raw[k].load(in, Chunk<Size, true>{first + k * int64_t{kLanes}, 0, Size});
-    }
-    float before[Chunks] = {}; // in the warp
-    float carried = Operation::kIdentity;
-#pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
-    {
-        raw[k].unpack(in.scale, numbers[k]);
-        scanChunk(operation, numbers[k]);
-        float total = 0.0F;
-        float const inChunks = warpScan<kLanes>(numbers[k][Size - 1], operation, total);
-        before[k] = k > 0 ? operation(carried, inChunks) : inChunks;
-        carried = k > 0 ? operation(carried, total) : total;
-    }
-    float start = Operation::kIdentity; // of the warps before
-    if (warps > 1)
-    {
-        if (lane == kLanes - 1)
+        if (threadIdx.x == 0)
         {
-            totals[warp] = operation(before[Chunks - 1], numbers[Chunks - 1][Size - 1]);
-        }
-        if (threadIdx.x >= warps && threadIdx.x < kMostTotals)
-        {
-            totals[threadIdx.x] = Operation::kIdentity;
+            taken = static_cast<uint32_t>(atomicAdd(states, 1ULL));
         }
         __syncthreads();
-        start = foldBefore(totals, warp, warps, operation);
+        row = taken / tilesOfRow;
+        begin = taken % tilesOfRow * tile;
+        end = min(begin + tile, chunks);
     }
-#pragma unroll
-    for (int32_t k = 0; k < Chunks; ++k)
+    float carried = Operation::kIdentity;
+    for (uint32_t turn = 0; begin < end; begin += tile, turn ^= 1U)
     {
-        float const all = operation(start, before[k]);
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
+        int64_t const first = begin + warp * (Chunks * kLanes) + lane;
+        float numbers[Chunks][Size];
+        float before[Chunks];
+        float const ofWarp = scanChunks<true>(in, row, chunks, first, lane, kLanes, operation, numbers, before);
+        float const ofWarps = beforeWarp(ofWarp, operation, totals[turn]);
+        if constexpr (Shared)
         {
-            numbers[k][j] = operation(all, numbers[k][j]);
-        }
-        out.template store<Size>(first + k * int64_t{kLanes}, numbers[k]);
-    }
-}
-
-//! Rows that threads have whole chunks of, all of them as many; false where there is no such kernel.
-template <int32_t Size, int32_t Chunks, typename Operation, typename Out, typename In>
-bool launchFullScan(cudaStream_t stream, int64_t rows, int64_t chunks, Operation operation, Output<Out> out,
-                    Input<In> in) noexcept
-{
-    constexpr int64_t kFewWarps = 1024; // more rows of one warp each are faster several in a block
-    int64_t const threads = chunks / Chunks;
-    if (threads > kMostScanThreads || chunks % (Chunks * int64_t{kLanes}) != 0 ||
-        (threads == kLanes && rows > kFewWarps))
-    {
-        return false;
-    }
-    launchEarlyIfFew(fullScanKernel<Size, Chunks, Operation, Out, In>, static_cast<uint32_t>(rows),
-                     static_cast<uint32_t>(threads), stream, operation, out, in);
-    return true;
-}
-
-template <typename Values, int32_t Size, bool Whole, uint32_t Lanes, typename Operation, typename Out, typename In>
-void launchShortScan(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                     Input<In> in) noexcept
-{
-    constexpr uint32_t kThreads = Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : 256;
-    constexpr int64_t kInBlock = kThreads / Lanes;
-    launchEarly(scanKernel<Size, Whole, Lanes, false, Operation, Out, In>,
-                static_cast<uint32_t>((rows + kInBlock - 1) / kInBlock), kThreads, stream, true, rows, columns,
-                operation, out, in);
-}
-
-template <typename Values, int32_t Size, bool Whole, typename Operation, typename Out, typename In>
-cudaError_t launchScanOf(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                         Input<In> in, void* workspace) noexcept
-{
-    int64_t const chunks = chunksOf<Size, Whole>(columns);
-    if (workspace != nullptr && sharesRows(rows, columns))
-    {
-        int64_t const tiles = (chunks + kTileElements<Size> / Size - 1) / (kTileElements<Size> / Size);
-        auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
-        if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
-        {
-            return error;
-        }
-        longScanKernel<Size, Whole><<<static_cast<uint32_t>(rows * tiles), kTileThreads, 0, stream>>>(
-            rows, columns, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
-        return cudaGetLastError();
-    }
-    if constexpr (Size > 1 && Whole && Values::kThreads == 0)
-    {
-        if (launchFullScan<Size, 1>(stream, rows, chunks, operation, out, in))
-        {
-            return cudaGetLastError();
-        }
-        if constexpr (Size < 16)
-        {
-            if (launchFullScan<Size, 2>(stream, rows, chunks, operation, out, in) ||
-                launchFullScan<Size, 4>(stream, rows, chunks, operation, out, in))
+            if (warp == 0)
             {
-                return cudaGetLastError();
+                float const all = foldTotals(totals[turn], blockDim.x / kLanes, blockDim.x / kLanes, operation);
+                inRow = numberBefore(states + 1 + row * tilesOfRow, begin / tile, all, operation);
+            }
+            __syncthreads();
+            carried = inRow;
+        }
+        float const start = operation(carried, ofWarps);
+        if (begin + tile < end)
+        {
+            uint32_t const warps = blockDim.x / kLanes;
+            carried = operation(carried, foldTotals(totals[turn], warps, warps, operation));
+        }
+#pragma unroll
+        for (int32_t k = 0; k < Chunks; ++k)
+        {
+            int64_t const chunk = first + k * int64_t{kLanes};
+            if (chunk < chunks)
+            {
+                storeScanned(out, row * chunks + chunk, operation, operation(start, before[k]), numbers[k]);
             }
         }
     }
-    if (chunks <= 2 && Whole)
+}
+
+//! Elements begin to end - 1 of a tensor of `count`, and their place in shared memory. Packed: the tensor begins at a
+//! multiple of 16 bytes, and whole packs are copied.
+template <typename T>
+struct StagedSpan
+{
+    static constexpr int32_t kSize = Pack<T>::kSize;
+
+    int64_t begin;
+    int64_t end;
+    int64_t count;
+    bool packed;
+
+    //! Where element `begin` is in shared memory.
+    __device__ int32_t offset() const
     {
-        launchShortScan<Values, Size, Whole, 2>(stream, rows, columns, operation, out, in);
+        return packed ? static_cast<int32_t>(begin % kSize) : 0;
     }
-    else if (chunks <= 4 && Whole)
+
+    //! By all threads of a block; a barrier must follow.
+    __device__ void load(T const* tensor, T* memory) const
     {
-        launchShortScan<Values, Size, Whole, 4>(stream, rows, columns, operation, out, in);
+        int64_t const first = begin - offset();
+        auto const size = static_cast<int32_t>(end - first);
+        auto const whole = packed ? static_cast<int32_t>((min(first + size + kSize - 1, count) - first) / kSize) : 0;
+#pragma unroll 4
+        for (auto p = static_cast<int32_t>(threadIdx.x); p < whole; p += static_cast<int32_t>(blockDim.x))
+        {
+            storePack(memory, p, loadPack(tensor + first, p));
+        }
+        for (int32_t i = whole * kSize + static_cast<int32_t>(threadIdx.x); i < size;
+             i += static_cast<int32_t>(blockDim.x))
+        {
+            memory[i] = tensor[first + i];
+        }
     }
-    else if (chunks <= 8)
+
+    //! The same, written; other elements stay as they are.
+    __device__ void store(T* tensor, T const* memory) const
     {
-        launchShortScan<Values, Size, Whole, 8>(stream, rows, columns, operation, out, in);
+        int64_t const first = begin - offset();
+        auto const size = static_cast<int32_t>(end - first);
+        int32_t const wholeFrom = offset() == 0 ? 0 : 1;
+        int32_t const wholeTo = packed ? max(size / kSize, wholeFrom) : 0;
+        for (int32_t p = wholeFrom + static_cast<int32_t>(threadIdx.x); p < wholeTo;
+             p += static_cast<int32_t>(blockDim.x))
+        {
+            storePack(tensor + first, p, loadPack(memory, p));
+        }
+        // Before and behind the whole packs, a thread an element.
+        int32_t const head = min(wholeFrom * kSize, size) - offset();
+        int32_t const tail = max(size - wholeTo * kSize, 0);
+        for (auto i = static_cast<int32_t>(threadIdx.x); i < head + tail; i += static_cast<int32_t>(blockDim.x))
+        {
+            int32_t const at = i < head ? offset() + i : wholeTo * kSize + i - head;
+            tensor[first + at] = memory[at];
+        }
     }
-    else if (chunks <= 16 && Whole)
+};
+
+//! Elements of a word of four bytes, if both tensors have as many; else 1.
+template <typename Out, typename In>
+constexpr int32_t kScanWord = sizeof(In) == sizeof(Out) && sizeof(In) < 4 ? 4 / static_cast<int32_t>(sizeof(In)) : 1;
+
+//! Word `word` of a row that is elements begin to end - 1 of shared memory: its first and last may be other rows', too.
+template <int32_t Unit, typename Operation, typename In>
+__device__ void loadWord(In const* x, float scale, int32_t word, int32_t begin, int32_t end, Operation /*operation*/,
+                         float (&numbers)[Unit])
+{
+    if (word * Unit >= begin && word * Unit + Unit <= end)
     {
-        launchShortScan<Values, Size, Whole, 16>(stream, rows, columns, operation, out, in);
+        loadNumbers<Unit>(x, word, scale, numbers);
+        return;
     }
-    else if (chunks <= kLanes)
+#pragma unroll
+    for (int32_t u = 0; u < Unit; ++u)
     {
-        launchShortScan<Values, Size, Whole, kLanes>(stream, rows, columns, operation, out, in);
+        bool const mine = word * Unit + u >= begin && word * Unit + u < end;
+        numbers[u] = mine ? toNumber(x[word * Unit + u], scale) : Operation::kIdentity;
     }
-    else
+}
+
+template <int32_t Unit, typename Out>
+__device__ void storeWord(Out* y, float inverse, int32_t word, int32_t begin, int32_t end, float const (&numbers)[Unit])
+{
+    if (word * Unit >= begin && word * Unit + Unit <= end)
     {
-        constexpr int64_t kMost =
-            Values::kThreads > 0 ? std::min(Values::kThreads, kMostScanThreads) : kMostScanThreads;
-        auto const threads = static_cast<uint32_t>(std::min((chunks + kLanes - 1) / kLanes * kLanes, kMost));
-        launchEarlyIfFew(scanKernel<Size, Whole, kLanes, true, Operation, Out, In>, static_cast<uint32_t>(rows),
-                         threads, stream, rows, columns, operation, out, in);
+        storeNumbers<Unit>(y, word, numbers, inverse);
+        return;
     }
+#pragma unroll
+    for (int32_t u = 0; u < Unit; ++u)
+    {
+        if (word * Unit + u >= begin && word * Unit + u < end)
+        {
+            toElement(y[word * Unit + u], numbers[u], inverse);
+        }
+    }
+}
+
+//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each: as
+//! many as fit into registers, or all of a row. A block has neighbouring rows, or one, which it scans in turns.
+template <typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(2 * kStagedThreads)
+    stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
+                     bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
+{
+    constexpr int32_t kUnit = kScanWord<Out, In>;
+    extern __shared__ uint4 pluginkitScan[];
+    __shared__ float scratch[kWarps];
+    auto* const elements = reinterpret_cast<In*>(pluginkitScan);
+    auto* const results = reinterpret_cast<Out*>(pluginkitScan + resultsAt);
+    uint32_t const lane = threadIdx.x % lanes;
+    auto const group = static_cast<int32_t>(threadIdx.x / lanes);
+    int64_t const inBlock = blockDim.x / lanes;
+    int64_t const firstRow = blockIdx.x * inBlock;
+    auto const some = static_cast<int32_t>(min(inBlock, rows - firstRow));
+    int64_t const last = (firstRow + some) * columns;
+    int64_t const ofTurn = lanes <= kLanes ? last : static_cast<int64_t>(lanes) * each * kUnit;
+    int64_t begin = firstRow * columns;
+    float carried = Operation::kIdentity;
+    waitForStream(early);
+    while (begin < last)
+    {
+        // A turn ends where a word does.
+        int64_t const end = min(last, packed ? begin / kUnit * kUnit + ofTurn : begin + ofTurn);
+        StagedSpan<In> const span{begin, end, rows * columns, packed};
+        StagedSpan<Out> const written{begin, end, rows * columns, packed};
+        span.load(in.data, elements);
+        __syncthreads();
+        auto const width = static_cast<int32_t>(lanes <= kLanes ? columns : end - begin);
+        int32_t const from = group < some ? span.offset() + group * width : 0;
+        int32_t const to = group < some ? from + width : 0;
+        int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
+        int32_t const lastWord = min(firstWord + each, (to + kUnit - 1) / kUnit);
+        int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
+        float before = Operation::kIdentity;
+        for (int32_t part = 0; part < each; part += kStagedWords) // several only where a thread has a row
+        {
+            float numbers[kStagedWords][kUnit];
+            float sum = Operation::kIdentity;
+#pragma unroll
+            for (int32_t j = 0; j < kStagedWords; ++j)
+            {
+                int32_t const word = firstWord + part + j;
+                if (word < lastWord)
+                {
+                    loadWord(elements, in.scale, word, from, to, operation, numbers[j]);
+                    numbers[j][0] = operation(sum, numbers[j][0]);
+                    scanChunk(operation, numbers[j]);
+                    sum = numbers[j][kUnit - 1];
+                }
+            }
+            if (lanes > kLanes)
+            {
+                float total = 0.0F;
+                before = operation(carried, blockScan(sum, operation, scratch, total));
+                carried = operation(carried, total);
+            }
+            else if (lanes > 1)
+            {
+                before = beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
+            }
+#pragma unroll
+            for (int32_t j = 0; j < kStagedWords; ++j)
+            {
+                int32_t const word = firstWord + part + j;
+                if (word < lastWord)
+                {
+#pragma unroll
+                    for (int32_t u = 0; u < kUnit; ++u)
+                    {
+                        numbers[j][u] = operation(before, numbers[j][u]);
+                    }
+                    storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers[j]);
+                }
+            }
+            before = operation(before, sum);
+        }
+        __syncthreads();
+        written.store(out.data, results);
+        __syncthreads(); // nobody loads the next turn's elements before all are written
+        begin = end;
+    }
+}
+
+template <typename Operation, typename Out, typename In>
+void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool packed, Operation operation,
+                      Output<Out> out, Input<In> in) noexcept
+{
+    constexpr int64_t kUnit = kScanWord<Out, In>;
+    constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
+    constexpr int32_t kBytes = static_cast<int32_t>(kUnit * (kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out)));
+    // Rows that aren't made of words begin and end within one.
+    int64_t const words = columns % kUnit == 0 ? columns / kUnit : (columns + kUnit - 2) / kUnit + 1;
+    ScanPolicy const policy = stagedScanPolicy(rows, words, kBytes);
+    int64_t const block = policy.threads > static_cast<int32_t>(kLanes) ? policy.threads : kStagedThreads;
+    int64_t const inBlock = block / policy.threads;
+    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * kUnit, columns) * inBlock;
+    auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
+    size_t const resultsAt = kInPlace ? 0 : packs(sizeof(In));
+    launchEarlyIfFew(stagedScanKernel<Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
+                     {static_cast<uint32_t>(block), (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows,
+                     columns, static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt),
+                     packed, operation, out, in);
+}
+
+//! Of whole chunks: Chunks of a thread.
+template <int32_t Size, int32_t Chunks, int32_t Threads, typename Operation, typename Out, typename In>
+void launchChunkScan(cudaStream_t stream, int64_t rows, int64_t chunks, ScanPolicy const& policy, Operation operation,
+                     Output<Out> out, Input<In> in) noexcept
+{
+    if (policy.loader == ScanLoader::kGroup)
+    {
+        constexpr int32_t kInBlock = Threads > 0 ? Threads : kScanThreads / 2;
+        uint32_t shift = 0;
+        while ((1 << shift) < policy.threads)
+        {
+            ++shift;
+        }
+        int64_t const inBlock = kInBlock >> shift;
+        launchEarlyIfFew(groupScanKernel<Size, Chunks, Operation, Out, In>,
+                         static_cast<uint32_t>((rows + inBlock - 1) / inBlock), kInBlock, stream, rows, chunks, shift,
+                         operation, out, in);
+    }
+    else if constexpr (Size < 16 || Chunks == 1)
+    {
+        auto const threads = static_cast<uint32_t>(Threads > 0 ? std::min(policy.threads, Threads) : policy.threads);
+        launchEarlyIfFew(blockScanKernel<Size, Chunks, false, Operation, Out, In>, static_cast<uint32_t>(rows), threads,
+                         stream, chunks, 1U, operation, out, in, static_cast<TileState*>(nullptr));
+    }
+}
+
+//! Rows that are each that of a block, or of a part of it.
+template <typename Values, typename Operation, typename Out, typename In>
+cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                     Input<In> in) noexcept
+{
+    constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
+    constexpr int32_t kThreads = std::min(Values::kThreads, kScanThreads);
+    constexpr int32_t kSeveral = kSize < 16 ? 4 : 2;
+    bool const packed = canPack(out.data, in.data);
+    if (!packed || columns % kSize != 0)
+    {
+        launchStagedScan(stream, rows, columns, packed, operation, out, in);
+        return cudaGetLastError();
+    }
+    int64_t const chunks = columns / kSize;
+    ScanPolicy const policy = scanPolicy(rows, chunks, kSize);
+    policy.each == 1   ? launchChunkScan<kSize, 1, kThreads>(stream, rows, chunks, policy, operation, out, in)
+    : policy.each == 2 ? launchChunkScan<kSize, 2, kThreads>(stream, rows, chunks, policy, operation, out, in)
+                       : launchChunkScan<kSize, kSeveral, kThreads>(stream, rows, chunks, policy, operation, out, in);
     return cudaGetLastError();
 }
 
-template <typename Values, typename Operation, typename Out, typename In>
-cudaError_t launchScanBy(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                         Input<In> in, void* workspace) noexcept
+template <int32_t Size, typename Operation, typename Out, typename In>
+cudaError_t scanShared(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                       Input<In> in, void* workspace) noexcept
 {
-    constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
-    constexpr int32_t kHalf = std::max(kSize / 2, 4);
-    bool const packed = canPack(out.data, in.data);
-    if (packed && columns % kSize == 0)
+    int64_t const tiles = (columns / Size + kSharedChunks - 1) / kSharedChunks;
+    auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
+    if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
     {
-        return launchScanOf<Values, kSize, true>(stream, rows, columns, operation, out, in, workspace);
+        return error;
     }
-    if (packed && (launchPackedScan(stream, rows, columns, operation, out, in) ||
-                   launchWordScan(stream, rows, columns, operation, out, in) ||
-                   launchStagedScan(stream, rows, columns, operation, out, in)))
-    {
-        return cudaGetLastError();
-    }
-    if (packed && columns % kHalf == 0)
-    {
-        return launchScanOf<Values, kHalf, true>(stream, rows, columns, operation, out, in, workspace);
-    }
-    if (packed && columns > kSize)
-    {
-        return launchScanOf<Values, kSize, false>(stream, rows, columns, operation, out, in, workspace);
-    }
-    return launchScanOf<Values, 1, true>(stream, rows, columns, operation, out, in, workspace);
+    constexpr int32_t kEach = 4;
+    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kSharedChunks / kEach, 0, stream>>>(
+        false, columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
+    return cudaGetLastError();
 }
 
 } // namespace detail
@@ -261,7 +687,7 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
     {
         return 0;
     }
-    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kTileElements<1> + 2;
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kSharedChunks + 1;
     return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
@@ -269,11 +695,10 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
 //! nothing.
 //!
 //! `operation(a, b)` is associative, and `kIdentity` the number that changes no other one: Sum, Max (rows.cuh), or one
-//! of your own. The output may be the input. What is summed up stays a float until it is written. With a workspace
-//! blocks share rows where there are few and long ones; which partial sums are added up first then depends on the run.
+//! of your own. The output may be the input. What is summed up stays a float until it is written.
 template <typename Stream, typename Operation, typename Out, typename In>
 cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
-                       Input<In> in, void* workspace = nullptr) noexcept
+                       Input<In> in) noexcept
 {
     if (rows < 0 || columns < 0 || rows > 0x7FFFFFFF)
     {
@@ -283,9 +708,29 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
     {
         return cudaSuccess; // a launch of no blocks is an error
     }
-    return launchWith(
-        stream, [&](cudaStream_t on, auto values)
-        { return detail::launchScanBy<decltype(values)>(on, rows, columns, operation, out, in, workspace); });
+    return launchWith(stream, [&](cudaStream_t on, auto values)
+                      { return detail::scanRows<decltype(values)>(on, rows, columns, operation, out, in); });
+}
+
+//! The same with a workspace, by which blocks share rows where there are few and long ones; which partial sums are
+//! added up first then depends on the run.
+template <typename Stream, typename Operation, typename Out, typename In>
+cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
+                       Input<In> in, void* workspace) noexcept
+{
+    constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
+    if (workspace == nullptr || rows <= 0 || rows >= detail::kManyRows || columns < detail::kLongColumns ||
+        columns > detail::kMostColumns)
+    {
+        return launchScan(stream, rows, columns, operation, out, in);
+    }
+    return launchWith(stream,
+                      [&](cudaStream_t on, auto /*values*/)
+                      {
+                          return canPack(out.data, in.data) && columns % kSize == 0
+                                     ? detail::scanShared<kSize>(on, rows, columns, operation, out, in, workspace)
+                                     : detail::scanShared<1>(on, rows, columns, operation, out, in, workspace);
+                      });
 }
 
 } // namespace pluginkit::kernels

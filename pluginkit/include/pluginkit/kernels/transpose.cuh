@@ -7,14 +7,14 @@
 //!                              kernels::input<int8_t>(x, xScale));
 #pragma once
 
-#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
-#include <pluginkit/kernels/moving.cuh>
+#include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace pluginkit::kernels
 {
@@ -57,27 +57,30 @@ __device__ inline int32_t tilePlace(int32_t column, int32_t word, int32_t perPac
     return column * kTileWords + (word ^ (4 * (column / perPack % 8)));
 }
 
-//! Which of a matrix's tiles a block has: columns along the grid's first dimension, or rows, which only there may be
-//! more than 65,535.
+//! The matrices' tiles, as blocks have them: one of a row behind another.
 struct Tiles
 {
     int64_t rows;
     int64_t columns;
-    bool rowsFirst;
+    Divisor wide; //!< tiles of a row of them
+    Divisor high; //!< rows of tiles of a matrix
+};
 
-    __device__ int64_t row() const
-    {
-        return rowsFirst ? blockIdx.x : blockIdx.y;
-    }
+//! A block's tile: where its matrix begins, and which rows and columns of that it has.
+struct TileOfBlock
+{
+    int64_t plane;
+    int64_t row;
+    int64_t column;
 
-    __device__ int64_t column() const
+    __device__ TileOfBlock(Tiles const& tiles, int32_t size)
     {
-        return rowsFirst ? blockIdx.y : blockIdx.x;
-    }
-
-    __device__ int64_t plane() const
-    {
-        return static_cast<int64_t>(blockIdx.z) * rows * columns;
+        auto const block = static_cast<int32_t>(blockIdx.x);
+        int32_t const line = tiles.wide.quotient(block);
+        int32_t const matrix = tiles.high.quotient(line);
+        plane = matrix * tiles.rows * tiles.columns;
+        row = (line - matrix * static_cast<int64_t>(tiles.high.divisor)) * size;
+        column = (block - line * static_cast<int64_t>(tiles.wide.divisor)) * size;
     }
 };
 
@@ -98,9 +101,7 @@ __global__ void __launch_bounds__(Threads)
     __shared__ __align__(16) uint32_t tile[kTile * kTileWords];
     int64_t const rows = tiles.rows;
     int64_t const columns = tiles.columns;
-    int64_t const firstRow = tiles.row() * kTile;
-    int64_t const firstColumn = tiles.column() * kTile;
-    int64_t const plane = tiles.plane();
+    TileOfBlock const mine{tiles, kTile};
     auto const thread = static_cast<int32_t>(threadIdx.x);
     int32_t const pack = thread % 8;
     int32_t const group = thread / 8;
@@ -110,9 +111,9 @@ __global__ void __launch_bounds__(Threads)
 #pragma unroll
     for (int32_t l = 0; l < kTurns * kInWord; ++l)
     {
-        int64_t const row = firstRow + group * kInWord + l % kInWord + l / kInWord * (kGroups * kInWord);
-        int64_t const column = firstColumn + pack * kInPack;
-        loaded[l] = row < rows && column < columns ? loadPack(x, (plane + row * columns + column) / kInPack)
+        int64_t const row = mine.row + group * kInWord + l % kInWord + l / kInWord * (kGroups * kInWord);
+        int64_t const column = mine.column + pack * kInPack;
+        loaded[l] = row < rows && column < columns ? loadPack(x, (mine.plane + row * columns + column) / kInPack)
                                                    : Pack<T>{{0, 0, 0, 0}};
         change(loaded[l]);
     }
@@ -141,13 +142,13 @@ __global__ void __launch_bounds__(Threads)
     for (int32_t e = 0; e < kTurns * kInWord; ++e)
     {
         int32_t const inTile = group + e * kGroups; // the tile's column, which is a row of the result
-        int64_t const column = firstColumn + inTile;
-        int64_t const row = firstRow + pack * kInPack;
+        int64_t const column = mine.column + inTile;
+        int64_t const row = mine.row + pack * kInPack;
         if (column < columns && row < rows)
         {
             Pack<T> stored;
             memcpy(&stored, &tile[tilePlace(inTile, pack * kPackWords, kInPack)], sizeof stored);
-            storePack(y, (plane + column * rows + row) / kInPack, stored);
+            storePack(y, (mine.plane + column * rows + row) / kInPack, stored);
         }
     }
 }
@@ -164,15 +165,13 @@ __global__ void __launch_bounds__(Threads) transposeKernel(bool early, Tiles til
     constexpr int32_t kLines = Threads / kSmallTile;
     int64_t const rows = tiles.rows;
     int64_t const columns = tiles.columns;
-    int64_t const firstRow = tiles.row() * kSmallTile;
-    int64_t const firstColumn = tiles.column() * kSmallTile;
-    int64_t const plane = tiles.plane();
+    TileOfBlock const mine{tiles, kSmallTile};
     waitForStream(early);
     for (int32_t l = line; l < kSmallTile; l += kLines)
     {
-        if (firstRow + l < rows && firstColumn + lane < columns)
+        if (mine.row + l < rows && mine.column + lane < columns)
         {
-            T element = x[plane + (firstRow + l) * columns + firstColumn + lane];
+            T element = x[mine.plane + (mine.row + l) * columns + mine.column + lane];
             change(element);
             tile[l][lane] = element;
         }
@@ -180,9 +179,9 @@ __global__ void __launch_bounds__(Threads) transposeKernel(bool early, Tiles til
     __syncthreads();
     for (int32_t l = line; l < kSmallTile; l += kLines)
     {
-        if (firstColumn + l < columns && firstRow + lane < rows)
+        if (mine.column + l < columns && mine.row + lane < rows)
         {
-            y[plane + (firstColumn + l) * rows + firstRow + lane] = tile[lane][l];
+            y[mine.plane + (mine.column + l) * rows + mine.row + lane] = tile[lane][l];
         }
     }
 }
@@ -206,29 +205,11 @@ __global__ void __launch_bounds__(Threads)
     }
 }
 
-//! An unsigned integer of so many bytes.
-template <size_t Bytes>
-struct Bits;
+//! An unsigned integer of T's size.
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
 
-template <>
-struct Bits<1>
-{
-    using Type = uint8_t;
-};
-
-template <>
-struct Bits<2>
-{
-    using Type = uint16_t;
-};
-
-template <>
-struct Bits<4>
-{
-    using Type = uint32_t;
-};
-
-constexpr int64_t kMostBlocks = 65535; //!< of a grid's second and third dimension
+constexpr int64_t kMostTiles = 0x7FFFFFFF; //!< of a launch
 
 //! `Element` has T's size; `change` takes it, and packs of it.
 template <typename Values, typename Element, typename Change>
@@ -261,13 +242,15 @@ cudaError_t transpose(cudaStream_t stream, int64_t count, int64_t rows, int64_t 
     int64_t const tile = packed ? kTileWords * static_cast<int64_t>(4 / sizeof(Element)) : int64_t{kSmallTile};
     int64_t const high = (rows + tile - 1) / tile;
     int64_t const wide = (columns + tile - 1) / tile;
-    Tiles const tiles{rows, columns, high > kMostBlocks};
-    // Not both are that many: such a matrix would have more than 2^42 elements.
-    auto const first = static_cast<uint32_t>(tiles.rowsFirst ? high : wide);
-    auto const second = static_cast<uint32_t>(tiles.rowsFirst ? wide : high);
-    for (int64_t done = 0; done < count; done += kMostBlocks)
+    int64_t const ofMatrix = high * wide;
+    if (ofMatrix > kMostTiles)
     {
-        dim3 const blocks{first, second, static_cast<uint32_t>(std::min(count - done, kMostBlocks))};
+        return cudaErrorInvalidValue; // more than 2^41 elements
+    }
+    Tiles const tiles{rows, columns, divisorOf(wide), divisorOf(high)};
+    for (int64_t done = 0; done < count; done += kMostTiles / ofMatrix)
+    {
+        auto const blocks = static_cast<uint32_t>(std::min(count - done, kMostTiles / ofMatrix) * ofMatrix);
         int64_t const before = done * rows * columns;
         if (packed)
         {
@@ -294,7 +277,8 @@ template <typename T, typename Stream>
 cudaError_t launchTranspose(Stream const& stream, int64_t count, int64_t rows, int64_t columns, void const* x,
                             void* y) noexcept
 {
-    using Element = typename detail::Bits<sizeof(T)>::Type;
+    static_assert(sizeof(T) <= sizeof(uint32_t), "elements of 1, 2 or 4 bytes");
+    using Element = detail::BitsOf<T>;
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {

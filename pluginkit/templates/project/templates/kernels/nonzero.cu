@@ -2,7 +2,7 @@
 #include <pluginkit/kernels/select.cuh>
 
 @% set x = plugin.inputs[0] %@
-@% set places = plugin.outputs[0] %@
+@% set indices = plugin.outputs[0] %@
 @% set found = plugin.outputs[1] %@
 namespace @{ plugin.namespace_cpp }@
 {
@@ -25,7 +25,7 @@ template <typename T>
 cudaError_t start(Run const& run) noexcept
 {
     auto const& shape = run.in.@{ x.name }@.shape;
-    return kernels::launchSelect(kernels::tuned(run), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(run.in.@{ x.name }@), static_cast<@{ places.cpp }@*>(run.out.@{ places.name }@.data), static_cast<int32_t*>(run.out.@{ found.name }@.data), run.workspace, run.workspaceBytes);
+    return kernels::launchSelect(kernels::tuned(run), shape.rank, shape.dims, Layer{}, kernels::input<@{ x.cpp }@>(run.in.@{ x.name }@), static_cast<@{ indices.cpp }@*>(run.out.@{ indices.name }@.data), static_cast<int32_t*>(run.out.@{ found.name }@.data), run.workspace, run.workspaceBytes);
 }
 
 @% include "parts/kernel_launch.cu" %@

@@ -17,7 +17,7 @@ cudaError_t start(Run const& run) noexcept
 {
     auto const& x = run.in.@{ x.name }@.shape;
     auto const& y = run.out.@{ y.name }@.shape;
-    int64_t const before[] = {@% for name in plugin.rims %@@{ "static_cast<int64_t>(run.fields." ~ name ~ ")" if name else "0" }@@{ ", " if not loop.last }@@% endfor %@};
+    int64_t const before[] = {@% for name in plugin.padding %@@{ "static_cast<int64_t>(run.fields." ~ name ~ ")" if name else "0" }@@{ ", " if not loop.last }@@% endfor %@};
     kernels::Padding const padding{@{ "static_cast<kernels::PadMode>(run.fields.mode)" if plugin.pad_mode else "kernels::PadMode::kConstant" }@, @{ "run.fields.value" if plugin.pad_value else "0.0F" }@};
     return kernels::launchPad(kernels::tuned(run), x.rank, x.dims, before, y.dims, padding, kernels::output<@{ y.cpp }@>(run.out.@{ y.name }@), kernels::input<@{ x.cpp }@>(run.in.@{ x.name }@));
 }

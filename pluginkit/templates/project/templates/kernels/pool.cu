@@ -1,5 +1,5 @@
 @% include "parts/kernel_types.cu" %@
-#include <pluginkit/kernels/windows.cuh>
+#include <pluginkit/kernels/pooling.cuh>
 
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace
 namespace kernels = pluginkit::kernels;
 
 //! The layer: the maximum of each window's elements inside the image. `MinimumFold` and `SumFold` exist, too (for an
-//! average divide by `count`, the number of elements); or write a `kIdentity` and a function as in windows.cuh.
+//! average divide by `count`, the number of elements); or write a `kIdentity` and a function as in pooling.cuh.
 struct Layer : kernels::MaximumFold
 {
     __device__ float result(float folded, float /*count*/) const
@@ -35,7 +35,7 @@ cudaError_t start(Run const& run) noexcept
     }
     kernels::Images const images{count, x.dims[x.rank - 2], x.dims[x.rank - 1], y.dims[x.rank - 2], y.dims[x.rank - 1]};
     kernels::Window const window{@% for one in plugin.window %@static_cast<int32_t>(@{ one }@)@{ ", " if not loop.last }@@% endfor %@};
-    return kernels::launchWindows(kernels::tuned(run), images, window, Layer{}, kernels::output<T>(run.out.@{ y.name }@), kernels::input<T>(run.in.@{ x.name }@));
+    return kernels::launchPooling(kernels::tuned(run), images, window, Layer{}, kernels::output<T>(run.out.@{ y.name }@), kernels::input<T>(run.in.@{ x.name }@));
 }
 
 @% include "parts/kernel_launch.cu" %@

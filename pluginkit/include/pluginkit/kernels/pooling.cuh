@@ -7,7 +7,7 @@
 //!             return folded;
 //!         }
 //!     };
-//!     kernels::launchWindows(stream, images, window, Largest{}, kernels::output<__half>(y),
+//!     kernels::launchPooling(stream, images, window, Largest{}, kernels::output<__half>(y),
 //!     kernels::input<__half>(x));
 //!
 //! Other folds have a number to begin with, which changes no other, and the function:
@@ -20,7 +20,6 @@
 //!         }
 #pragma once
 
-#include <pluginkit/kernels/division.cuh>
 #include <pluginkit/kernels/launch.cuh>
 #include <pluginkit/kernels/tensors.cuh>
 #include <pluginkit/kernels/tuning.cuh>
@@ -34,7 +33,7 @@ namespace pluginkit::kernels
 {
 
 //! The largest, the smallest, the sum of numbers. Of a layer that has one of these functions INT8 elements are folded
-//! as the integers that they are, two at once, before they are converted, where `launchWindows` takes packs.
+//! as the integers that they are, two at once, before they are converted, where `launchPooling` takes packs.
 struct MaximumFold
 {
     static constexpr float kIdentity = -INFINITY;
@@ -86,10 +85,10 @@ struct Window
 namespace detail
 {
 
-constexpr int32_t kWindowThreads = 256;
+constexpr int32_t kPoolingThreads = 256;
 
 //! The images of a launch, and divisions of a thread's number.
-struct WindowWork
+struct PoolingWork
 {
     int32_t height;
     int32_t width;
@@ -107,7 +106,7 @@ inline __device__ int32_t countOf(int32_t begin, int32_t window, int32_t size)
 
 //! Any window: a thread makes an element.
 template <int32_t Threads, typename Layer, typename T>
-__global__ void __launch_bounds__(Threads) windowsKernel(bool early, WindowWork const work, Window const window,
+__global__ void __launch_bounds__(Threads) poolingKernel(bool early, PoolingWork const work, Window const window,
                                                          Layer const layer, Output<T> const y, Input<T> const x)
 {
     int64_t const i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -232,7 +231,7 @@ constexpr int32_t kHalvedRows = Size == 2 || sizeof(T) == 1 ? 1 : 2;
 //! first is used, and writes half a pack of each of its output rows.
 template <int32_t Threads, int32_t Halved, int32_t Size, typename Layer, typename T>
 __global__ void __launch_bounds__(Threads)
-    halvingKernel(bool early, WindowWork const work, Layer const layer, Output<T> const y, Input<T> const x)
+    halvingKernel(bool early, PoolingWork const work, Layer const layer, Output<T> const y, Input<T> const x)
 {
     constexpr int32_t kPad = Size - 2;
     constexpr int32_t kIn = Pack<T>::kSize;
@@ -351,23 +350,23 @@ __global__ void __launch_bounds__(Threads)
 template <typename Values, int32_t Size, typename Layer, typename T>
 void launchHalving(cudaStream_t stream, Images const& images, Layer const& layer, Output<T> y, Input<T> x) noexcept
 {
-    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kPoolingThreads;
     constexpr int32_t kHalved = Values::kPacks > 0 ? Values::kPacks : kHalvedRows<Size, T>;
     int64_t const packs = images.width / Pack<T>::kSize;
     int64_t const groups = (images.outHeight + kHalved - 1) / kHalved;
-    WindowWork const work{static_cast<int32_t>(images.height),
-                          static_cast<int32_t>(images.width),
-                          static_cast<int32_t>(images.outHeight),
-                          divisorOf(packs),
-                          divisorOf(groups),
-                          images.count * groups * packs};
+    PoolingWork const work{static_cast<int32_t>(images.height),
+                           static_cast<int32_t>(images.width),
+                           static_cast<int32_t>(images.outHeight),
+                           divisorOf(packs),
+                           divisorOf(groups),
+                           images.count * groups * packs};
     launchEarlyIfFew(halvingKernel<kThreads, kHalved, Size, Layer, T>,
                      static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads), kThreads, stream, work, layer, y,
                      x);
 }
 
 template <typename Values, typename Layer, typename T>
-void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer, Output<T> y,
+void launchPoolingBy(cudaStream_t stream, Images const& images, Window const& window, Layer const& layer, Output<T> y,
                      Input<T> x) noexcept
 {
     bool const halves = (window.size == 2 || window.size == 3) && window.stride == 2 && window.pad == window.size - 2;
@@ -378,14 +377,14 @@ void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& wi
                          : launchHalving<Values, 3>(stream, images, layer, y, x);
         return;
     }
-    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kWindowThreads;
-    WindowWork const work{static_cast<int32_t>(images.height),
-                          static_cast<int32_t>(images.width),
-                          static_cast<int32_t>(images.outHeight),
-                          divisorOf(images.outWidth),
-                          divisorOf(images.outHeight),
-                          images.count * images.outHeight * images.outWidth};
-    launchEarlyIfFew(windowsKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
+    constexpr int32_t kThreads = Values::kThreads > 0 ? Values::kThreads : kPoolingThreads;
+    PoolingWork const work{static_cast<int32_t>(images.height),
+                           static_cast<int32_t>(images.width),
+                           static_cast<int32_t>(images.outHeight),
+                           divisorOf(images.outWidth),
+                           divisorOf(images.outHeight),
+                           images.count * images.outHeight * images.outWidth};
+    launchEarlyIfFew(poolingKernel<kThreads, Layer, T>, static_cast<uint32_t>((work.threads + kThreads - 1) / kThreads),
                      kThreads, stream, work, window, layer, y, x);
 }
 
@@ -399,7 +398,7 @@ void launchWindowsBy(cudaStream_t stream, Images const& images, Window const& wi
 //! and of 3 x 3 with a pad of 1, from every second element, run at the speed of the memory where the width is a
 //! multiple of 16 bytes (INT8 of 3 x 3 doesn't), others below it.
 template <typename Layer, typename T, typename Stream>
-cudaError_t launchWindows(Stream const& stream, Images const& images, Window const& window, Layer const& layer,
+cudaError_t launchPooling(Stream const& stream, Images const& images, Window const& window, Layer const& layer,
                           Output<T> y, Input<T> x) noexcept
 {
     constexpr int64_t kMost = 0x7FFFFFFF;
@@ -416,7 +415,7 @@ cudaError_t launchWindows(Stream const& stream, Images const& images, Window con
     return launchWith(stream,
                       [&](cudaStream_t on, auto values)
                       {
-                          detail::launchWindowsBy<decltype(values)>(on, images, window, layer, y, x);
+                          detail::launchPoolingBy<decltype(values)>(on, images, window, layer, y, x);
                           return cudaGetLastError();
                       });
 }
