@@ -131,21 +131,14 @@ inline __host__ __device__ int32_t chunksOfPart(int64_t chunks, uint32_t blocks)
 
 //! The block's part of a row. A chunk's column is the row's.
 template <int32_t Size, bool Whole>
-__device__ PlaceOf<Size, Whole, PartOfRow> partOf(PartOfRow const& group, int64_t row, int64_t rows, int64_t columns)
+__device__ Place<Size, Whole, PartOfRow> partOf(PartOfRow const& group, int64_t row, int64_t rows, int64_t columns)
 {
     auto place = placeFor<Size, Whole>(group, row, rows, columns);
     int32_t const each = chunksOfPart(columns / Size, group.blocks);
     int32_t const first = static_cast<int32_t>(group.rank) * each;
     place.first += first;
     place.chunks = max(min(each, static_cast<int32_t>(place.chunks) - first), 0);
-    if constexpr (Whole)
-    {
-        place.skipped = -Size * first;
-    }
-    else
-    {
-        place.edges = place.present && group.rank == 0;
-    }
+    place.edges = place.present && group.rank == 0;
     return place;
 }
 

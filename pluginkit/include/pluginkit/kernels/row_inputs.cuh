@@ -1,132 +1,42 @@
-//! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh and select.cuh.
+//! Chunks of a matrix's rows, and what a function of rows reads of them; for normalize.cuh.
 #pragma once
 
 #include <pluginkit/kernels/tensors.cuh>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace pluginkit::kernels::detail
 {
 
-//! Size neighbouring elements of a matrix. Whole: rows are made of chunks. If they aren't, a row's first and last chunk
-//! are its neighbours', too.
+//! Size neighbouring elements of a matrix, all of one row. Whole: rows are made of chunks. If they aren't, one begins
+//! at any column.
 template <int32_t Size, bool Whole>
 struct Chunk
 {
-    int64_t index;    //!< in the matrix, counted in chunks
-    int64_t column;   //!< of its first element; below 0, where that is of the row before
-    int64_t columns;  //!< of a row
-    bool last = true; //!< whether no row follows this one
-
-    //! Whether all its elements are the row's.
-    __device__ bool full() const
-    {
-        return Whole || (column >= 0 && column + Size <= columns);
-    }
-
-    __device__ bool has(int32_t j) const
-    {
-        return Whole || (column + j >= 0 && column + j < columns);
-    }
-
-    //! Whether all its elements are the tensor's.
-    __device__ bool within() const
-    {
-        return Whole || !last || column + Size <= columns;
-    }
-
-    //! A bit for each element that is the row's: tested one by one, in far fewer instructions than columns compared.
-    __device__ uint32_t present() const
-    {
-        constexpr uint32_t kAll = (uint32_t{1} << static_cast<uint32_t>(Size)) - 1;
-        auto const before = static_cast<uint32_t>(Whole || column >= 0 ? 0 : -column);
-        int64_t const over = Whole ? 0 : column + Size - columns;
-        auto const behind = static_cast<uint32_t>(over <= 0 ? 0 : over < Size ? over : Size);
-        return kAll << before & kAll >> behind;
-    }
+    int64_t index;   //!< in the matrix, counted in chunks
+    int64_t column;  //!< of its first element
+    int64_t columns; //!< of the row
 };
 
-//! Whether a chunk's element j is among those whose bits are set.
-inline __device__ bool isPresent(uint32_t present, int32_t j)
-{
-    return (present >> static_cast<uint32_t>(j) & 1U) != 0;
-}
-
-//! The most chunks that a row of so many elements has: one that isn't made of them may begin within a chunk, and end
-//! within another.
-template <int32_t Size, bool Whole>
-__host__ __device__ constexpr int64_t chunksOf(int64_t columns)
-{
-    return Whole ? columns / Size : (columns + Size - 2) / Size + 1;
-}
-
-//! A row of a matrix.
-template <int32_t Size, bool Whole>
-struct RowPlace
-{
-    int64_t row;     //!< its number
-    int64_t columns; //!< its elements
-    int64_t first;   //!< its first chunk
-    int64_t chunks;  //!< 0 where there is no such row: then a thread only takes part in exchanges
-    int32_t skipped; //!< elements of the first chunk before the row
-    bool last;       //!< of the matrix
-
-    __device__ Chunk<Size, Whole> at(int64_t chunk) const
-    {
-        return {first + chunk, chunk * Size - skipped, columns, last};
-    }
-};
-
-template <int32_t Size, bool Whole>
-__device__ RowPlace<Size, Whole> placeOfRow(int64_t row, int64_t rows, int64_t columns)
-{
-    int64_t const begin = row * columns;
-    int64_t const first = begin / Size;
-    auto const skipped = static_cast<int32_t>(Whole ? 0 : begin - first * Size);
-    int64_t const chunks = Whole ? columns / Size : (skipped + columns + Size - 1) / Size;
-    return {row, columns, Whole ? row * chunks : first, row < rows ? chunks : 0, skipped, row + 1 >= rows};
-}
-
-//! A thread's row.
+//! A group's row, or what a block of a cluster has of it: chunks, and up to Size - 1 elements before and behind those,
+//! of which some threads have one each.
 template <int32_t Size, bool Whole, typename Group>
-struct Place : RowPlace<Size, Whole>
-{
-    Group group;
-};
-
-template <int32_t Size, bool Whole, typename Group>
-__device__ Place<Size, Whole, Group> placeOf(Group const& group, int64_t row, int64_t rows, int64_t columns)
-{
-    return {placeOfRow<Size, Whole>(row, rows, columns), group};
-}
-
-//! A chunk of a row that isn't made of chunks: it begins at any column.
-template <int32_t Size>
-struct OddChunk : Chunk<Size, true>
-{
-};
-
-//! A thread's row that isn't made of chunks: those that are the row's alone, and up to Size - 1 elements before and
-//! behind them, of which some threads have one each.
-template <int32_t Size, typename Group>
-struct OddPlace
+struct Place
 {
     int64_t row;
     int64_t columns;
     int64_t begin;  //!< of the row, in the matrix
     int64_t first;  //!< its first chunk, in the matrix
     int64_t chunks; //!< of the group; 0 where there is no such row
-    bool present;   //!< whether there is such a row
+    bool present;   //!< whether there is such a row; if not, it is another one, and nothing is written
     bool edges;     //!< whether the group has what is before and behind the chunks
     Group group;
 
-    __device__ OddChunk<Size> at(int64_t chunk) const
+    __device__ Chunk<Size, Whole> at(int64_t chunk) const
     {
-        return {{first + chunk, (first + chunk) * Size - begin, columns}};
+        return {first + chunk, (first + chunk) * Size - begin, columns};
     }
 
     //! The column of the thread's single element; -1 where it has none.
@@ -148,28 +58,15 @@ struct OddPlace
     }
 };
 
+//! Where a group's row is.
 template <int32_t Size, bool Whole, typename Group>
-using PlaceOf = std::conditional_t<Whole, Place<Size, true, Group>, OddPlace<Size, Group>>;
-
-//! Where a group's row is; if there is no such row it is the last one, of which nothing is written.
-template <int32_t Size, bool Whole, typename Group>
-__device__ PlaceOf<Size, Whole, Group> placeFor(Group const& group, int64_t row, int64_t rows, int64_t columns)
+__device__ Place<Size, Whole, Group> placeFor(Group const& group, int64_t row, int64_t rows, int64_t columns)
 {
     bool const present = row < rows;
-    row = present ? row : rows - 1;
-    if constexpr (Whole)
-    {
-        Place<Size, true, Group> place{placeOfRow<Size, true>(row, rows, columns), group};
-        place.chunks = present ? place.chunks : 0;
-        return place;
-    }
-    else
-    {
-        int64_t const begin = row * columns;
-        int64_t const first = (begin + Size - 1) / Size;
-        int64_t const chunks = (begin + columns) / Size - first;
-        return {row, columns, begin, first, present && chunks > 0 ? chunks : 0, present, present, group};
-    }
+    int64_t const begin = (present ? row : rows - 1) * columns;
+    int64_t const first = Whole ? begin / Size : (begin + Size - 1) / Size;
+    int64_t const chunks = Whole ? columns / Size : (begin + columns) / Size - first;
+    return {row, columns, begin, first, present && chunks > 0 ? chunks : 0, present, present, group};
 }
 
 //! How many matrices are among inputs: those are kept in registers, where rows are.
@@ -186,37 +83,22 @@ constexpr int32_t kIsWideRow = 0;
 template <typename T>
 constexpr int32_t kIsWideRow<kernels::Row<T>> = sizeof(T) >= 4 ? 1 : 0;
 
-//! What is loaded of an input before it is converted: of a matrix its elements, of another nothing.
+//! What is loaded of an input before it is converted: of a matrix its elements, of another nothing. All of a thread's
+//! chunks are loaded before the first is converted: so many loads are under way at once.
 template <int32_t Size, typename In>
 struct HeldElements
 {
 };
 
-//! A chunk of a matrix as it is in memory. All of a thread's chunks are loaded before the first is converted: so many
-//! loads are under way at once.
 template <int32_t Size, typename T>
-struct Elements
+struct HeldElements<Size, Input<T>>
 {
-    static constexpr int32_t kPacks = kPacksOf<Size, T>;
-
-    Pack<T> packs[kPacks];
+    Pack<T> packs[kPacksOf<Size, T>];
 
     template <typename Chunk>
     __device__ void load(Input<T> const& in, Chunk const& chunk)
     {
-        if (chunk.within())
-        {
-            loadPacks<Size>(in.data, chunk.index, packs); // what is of other rows in it counts for nothing
-            return;
-        }
-        uint32_t const present = chunk.present();
-        T elements[kPacks * Pack<T>::kSize] = {};
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            elements[j] = isPresent(present, j) ? in.data[chunk.index * Size + j] : T{};
-        }
-        memcpy(&packs, &elements, sizeof packs);
+        loadPacks<Size>(in.data, chunk.index, packs);
     }
 
     __device__ void unpack(float scale, float* numbers) const
@@ -226,17 +108,14 @@ struct Elements
 };
 
 template <typename T>
-struct Elements<1, T>
+struct HeldElements<1, Input<T>>
 {
     T element;
 
-    template <bool Whole>
-    __device__ void load(Input<T> const& in, Chunk<1, Whole> const& chunk)
+    template <typename Chunk>
+    __device__ void load(Input<T> const& in, Chunk const& chunk)
     {
-        if (chunk.full())
-        {
-            element = in.data[chunk.index];
-        }
+        element = in.data[chunk.index];
     }
 
     __device__ void unpack(float scale, float* numbers) const
@@ -245,21 +124,14 @@ struct Elements<1, T>
     }
 };
 
-template <int32_t Size, typename T>
-struct HeldElements<Size, Input<T>> : Elements<Size, T>
-{
-};
-
 template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(Input<T> const& in, Chunk<Size, Whole> const& chunk, float* numbers)
 {
-    Elements<Size, T> elements;
-    elements.load(in, chunk);
-    elements.unpack(in.scale, numbers);
+    loadNumbers<Size>(in.data, chunk.index, in.scale, numbers);
 }
 
-//! The pack from element `first` on, of a tensor of `count` that begins at a multiple of 16 bytes, and reads nothing
-//! behind it if `canLoadShifted`: of words, of which each two neighbours have four bytes of it.
+//! The pack from element `first` on, of a tensor that begins at a multiple of 16 bytes, and a word behind it: of words,
+//! of which each two neighbours have four bytes of it.
 template <typename T>
 __device__ Pack<T> loadShifted(T const* tensor, int64_t first)
 {
@@ -275,12 +147,6 @@ __device__ Pack<T> loadShifted(T const* tensor, int64_t first)
     return result;
 }
 
-template <typename T>
-__device__ bool canLoadShifted(int64_t first, int64_t count)
-{
-    return first + Pack<T>::kSize + static_cast<int64_t>(sizeof(uint32_t) / sizeof(T)) <= count;
-}
-
 template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chunk, float* numbers)
 {
@@ -291,30 +157,8 @@ __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chu
     }
     if constexpr (Size % Pack<T>::kSize == 0)
     {
-        if (chunk.full() && canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
-        {
-#pragma unroll
-            for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
-            {
-                Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
-            }
-            return;
-        }
-    }
-    uint32_t const present = chunk.present();
-#pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
-    {
-        numbers[j] = isPresent(present, j) ? toNumber(in.data[chunk.column + j], in.scale) : 0.0F;
-    }
-}
-
-template <int32_t Size, typename T>
-__device__ void loadOne(kernels::Row<T> const& in, OddChunk<Size> const& chunk, float* numbers)
-{
-    if constexpr (Size % Pack<T>::kSize == 0)
-    {
-        if (canLoadShifted<T>(chunk.column + Size - Pack<T>::kSize, chunk.columns))
+        // Nothing is read behind the row.
+        if (chunk.column + Size + static_cast<int64_t>(sizeof(uint32_t) / sizeof(T)) <= chunk.columns)
         {
 #pragma unroll
             for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
@@ -335,96 +179,6 @@ template <int32_t Size, bool Whole, typename T>
 __device__ void loadOne(Scalar<T> const& in, Chunk<Size, Whole> const& /*chunk*/, float* numbers)
 {
     in.template load<Size>(0, numbers);
-}
-
-//! Some elements of a pack: those whose bits are set.
-template <typename T>
-__device__ void storeSome(T* tensor, int64_t index, Pack<T> const& pack, uint32_t present)
-{
-    T elements[Pack<T>::kSize];
-    memcpy(&elements, &pack, sizeof elements);
-    constexpr int32_t kInWord = static_cast<int32_t>(sizeof(uint32_t) / sizeof(T));
-    constexpr uint32_t kAll = (uint32_t{1} << static_cast<uint32_t>(kInWord)) - 1;
-#pragma unroll
-    for (int32_t w = 0; w < kPackWords; ++w)
-    {
-        uint32_t const here = present >> static_cast<uint32_t>(w * kInWord) & kAll;
-        if (here == kAll)
-        {
-            reinterpret_cast<uint32_t*>(tensor)[index * kPackWords + w] = pack.words[w];
-        }
-        else if (here != 0)
-        {
-#pragma unroll
-            for (int32_t j = 0; j < kInWord; ++j)
-            {
-                if ((here >> static_cast<uint32_t>(j) & 1U) != 0)
-                {
-                    tensor[index * Pack<T>::kSize + w * kInWord + j] = elements[w * kInWord + j];
-                }
-            }
-        }
-    }
-}
-
-//! A chunk's results; elements that are of other rows stay as they are.
-template <int32_t Size, bool Whole, typename T>
-__device__ void storeOne(Output<T> const& out, Chunk<Size, Whole> const& chunk, float const* numbers)
-{
-    if (chunk.full())
-    {
-        out.template store<Size>(chunk.index, numbers);
-        return;
-    }
-    uint32_t const present = chunk.present();
-    if constexpr (Size % Pack<T>::kSize == 0 && sizeof(T) <= sizeof(uint32_t))
-    {
-        constexpr int32_t kSize = Pack<T>::kSize;
-#pragma unroll
-        for (int32_t j = 0; j < Size; j += kSize)
-        {
-            Pack<T> pack;
-            Conversion<T>::pack(pack, numbers + j, out.inverse);
-            storeSome(out.data, (chunk.index * Size + j) / kSize, pack, present >> static_cast<uint32_t>(j));
-        }
-    }
-    else
-    {
-#pragma unroll
-        for (int32_t j = 0; j < Size; ++j)
-        {
-            if (isPresent(present, j))
-            {
-                out.set(chunk.index * Size + j, numbers[j]);
-            }
-        }
-    }
-}
-
-//! Results of a chunk's elements, folded into one number: each chunk by itself, so that no operation waits for those of
-//! all chunks before.
-template <int32_t Size, bool Whole, typename Operation>
-__device__ float foldChunk(float result, Operation operation, Chunk<Size, Whole> const& chunk, float const* numbers)
-{
-    uint32_t const present = chunk.full() ? 0U : chunk.present();
-    float folded = chunk.full() || isPresent(present, 0) ? numbers[0] : Operation::kIdentity;
-    if (chunk.full())
-    {
-#pragma unroll
-        for (int32_t j = 1; j < Size; ++j)
-        {
-            folded = operation(folded, numbers[j]);
-        }
-    }
-    else
-    {
-#pragma unroll
-        for (int32_t j = 1; j < Size; ++j)
-        {
-            folded = isPresent(present, j) ? operation(folded, numbers[j]) : folded;
-        }
-    }
-    return operation(result, folded);
 }
 
 //! The inputs themselves: a matrix at its chunk, a shared row at its column. Nothing behind the last.

@@ -42,23 +42,10 @@ RowOutput<T> rowOutput(pluginkit::Output const& tensor) noexcept
 namespace detail
 {
 
-//! Whether there is a group's row.
-template <int32_t Size, typename Group>
-__device__ bool isThere(Place<Size, true, Group> const& place)
-{
-    return place.chunks > 0;
-}
-
-template <int32_t Size, typename Group>
-__device__ bool isThere(OddPlace<Size, Group> const& place)
-{
-    return place.present;
-}
-
 template <typename Place, typename T>
 __device__ void setOne(Place const& place, RowOutput<T> const& out, float number)
 {
-    if (isThere(place) && place.group.first())
+    if (place.present && place.group.first())
     {
         toElement(out.data[place.row], number, out.inverse);
     }
@@ -108,11 +95,17 @@ __device__ float foldAll(float result, Operation operation, float const (&result
     return operation(result, folded);
 }
 
+template <typename T, int32_t Size>
+__device__ void storeChunk(Output<T> const& out, int64_t index, float const (&results)[Size])
+{
+    out.template store<Size>(index, results);
+}
+
 //! A row whose numbers are loaded in each step: `Source` knows how.
 template <int32_t Size, bool Whole, typename Group, typename Source>
 struct StreamedRow
 {
-    PlaceOf<Size, Whole, Group> place;
+    Place<Size, Whole, Group> place;
     Source source;
 
     //! Calls `visit(chunk, results)` with the function of the elements of each chunk of the thread.
@@ -164,7 +157,7 @@ struct StreamedRow
              [&](auto const& chunk, auto& results)
              {
                  multiply<T>(factor, results);
-                 storeOne(scaled, chunk, results);
+                 storeChunk(scaled, chunk.index, results);
              });
     }
 
@@ -179,7 +172,7 @@ struct StreamedRow
 template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, typename Group, typename In>
 struct HeldRow
 {
-    PlaceOf<Size, Whole, Group> place;
+    Place<Size, Whole, Group> place;
     In in;
     float held[Chunks][In::kMatrices][Size];
     float edge[In::kMatrices][1]; //!< of rows that aren't made of chunks
@@ -202,7 +195,7 @@ struct HeldRow
 
     //! All of a thread's chunks are loaded before the first is converted: so many loads are under way at once.
     template <typename Raw, typename RawEdge>
-    __device__ void load(PlaceOf<Size, Whole, Group> const& from, Raw (&raw)[Chunks], RawEdge& rawEdge) const
+    __device__ void load(Place<Size, Whole, Group> const& from, Raw (&raw)[Chunks], RawEdge& rawEdge) const
     {
         if constexpr (!Whole)
         {
@@ -305,7 +298,7 @@ struct HeldRow
             {
                 float results[1] = {applyEdge(column, function)};
                 multiply<T>(factor, results);
-                storeOne(scaled, place.single(column), results);
+                storeChunk(scaled, place.single(column).index, results);
             }
         }
 #pragma unroll
@@ -316,7 +309,7 @@ struct HeldRow
             multiply<T>(factor, results);
             if (has(k))
             {
-                storeOne(scaled, place.at(chunkAt(place, k)), results);
+                storeChunk(scaled, place.at(chunkAt(place, k)).index, results);
             }
         }
     }

@@ -248,7 +248,8 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatr
         int32_t const mine = base + number;
         bool const present = mine < some;
         int32_t const begin = present ? mine * columns : 0;
-        detail::Place<1, true, Group> const place{{first + mine, columns, 0, present ? columns : 0, 0, true}, group};
+        detail::Place<1, true, Group> const place{first + mine,          columns, 0,     0,
+                                                  present ? columns : 0, present, false, group};
         detail::HeldRow<1, true, Each, Each - 4, Group, In> row{place, detail::allMovedBy(inputs, begin), {}, {}};
         typename In::template Raw<1> raw[Each] = {};
         row.load(place, raw, raw[0]);

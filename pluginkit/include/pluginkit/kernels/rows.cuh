@@ -190,52 +190,14 @@ inline __device__ int32_t warpCount(int32_t number)
     return number;
 }
 
-//! A number of each lane: the sum of those of the lanes before it, and of all.
-struct LaneCount
-{
-    int32_t before;
-    int32_t all;
-
-    __device__ explicit LaneCount(int32_t number)
-    {
-        int32_t const sum = warpCount(number);
-        before = sum - number;
-        all = __shfl_sync(kWholeWarp, sum, static_cast<int>(kLanes) - 1);
-    }
-};
-
 //! The sum over a warp, in each lane.
 inline __device__ int32_t sumOfWarp(int32_t number)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    return LaneCount{number}.all;
+    return __shfl_sync(kWholeWarp, warpCount(number), static_cast<int>(kLanes) - 1);
 #else
     return __reduce_add_sync(kWholeWarp, number);
 #endif
-}
-
-//! What comes before this thread's number in its block of Warps warps; `total` is that of all.
-template <int32_t Warps>
-__device__ int32_t countBefore(int32_t number, int32_t& total, int32_t (&scratch)[Warps])
-{
-    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
-    auto const warp = static_cast<int32_t>(threadIdx.x / kLanes);
-    int32_t const sum = warpCount(number);
-    if (lane == static_cast<int32_t>(kLanes) - 1)
-    {
-        scratch[warp] = sum;
-    }
-    __syncthreads();
-    int32_t before = 0;
-    total = 0;
-#pragma unroll
-    for (int32_t w = 0; w < Warps; ++w)
-    {
-        before += w < warp ? scratch[w] : 0;
-        total += scratch[w];
-    }
-    __syncthreads(); // nobody writes to scratch again before all have read it
-    return before + sum - number;
 }
 
 } // namespace detail

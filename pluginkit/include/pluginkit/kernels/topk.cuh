@@ -272,13 +272,8 @@ __global__ void __launch_bounds__(Threads)
     __shared__ TopKMemory shares;
     __shared__ int32_t scratch[kInBlock];
     extern __shared__ uint4 pluginkitStaged[];
-    auto const thread = static_cast<int32_t>(threadIdx.x);
     int64_t const begin = int64_t{blockIdx.x} * columns;
     T const* data = x.data + begin;
-    if (thread < kInBlock)
-    {
-        scratch[thread] = 0; // a block may have fewer warps
-    }
     waitForStream();
     if (shared)
     {
@@ -294,25 +289,47 @@ __global__ void __launch_bounds__(Threads)
     {
         threshold = k > 0 ? row.threshold(k) : Threshold{Order<T>::kMost, 0, 1};
     }
-    // Of equal elements the first ones are taken. Where all of them are, they need not be counted.
+    // A warp has neighbouring elements. Of equal ones the first are taken; where all of them are, they need not be
+    // counted.
     bool const counted = threshold.wanted < threshold.have;
-    int32_t left = threshold.wanted;
-    for (int32_t first = 0; first < columns; first += static_cast<int32_t>(blockDim.x))
+    auto const lane = static_cast<int32_t>(threadIdx.x % kLanes);
+    auto const warp = static_cast<int32_t>(threadIdx.x / kLanes);
+    int32_t const each = (columns + static_cast<int32_t>(blockDim.x) - 1) / static_cast<int32_t>(blockDim.x) * kLanesOf;
+    int32_t const from = warp * each;
+    int32_t const to = min(from + each, columns);
+    auto const equals = [&](int32_t c)
+    { return __ballot_sync(kWholeWarp, c < to && row.order.of(data[c]) == threshold.number ? 1 : 0); };
+    int32_t before = 0; // equal ones
+    if (counted)
     {
-        int32_t const c = first + thread;
-        bool const has = c < columns;
-        T const element = has ? data[c] : T{};
+        int32_t mine = 0;
+        for (int32_t c = from + lane; c - lane < to; c += kLanesOf)
+        {
+            mine += __popc(equals(c));
+        }
+        if (lane == 0)
+        {
+            scratch[warp] = mine;
+        }
+        __syncthreads();
+        for (int32_t w = 0; w < warp; ++w)
+        {
+            before += scratch[w];
+        }
+    }
+    for (int32_t c = from + lane; c - lane < to; c += kLanesOf)
+    {
+        T const element = data[c < to ? c : 0];
         uint32_t const number = row.order.of(element);
-        bool const equal = has && number == threshold.number;
         bool among = number >= threshold.number;
         if (counted)
         {
-            int32_t total = 0;
-            int32_t const before = countBefore(equal ? 1 : 0, total, scratch);
-            among = number > threshold.number || (equal && before < left);
-            left -= total;
+            uint32_t const equal = equals(c);
+            int32_t const rank = before + __popc(equal & ((1U << static_cast<uint32_t>(lane)) - 1U));
+            among = number > threshold.number || (number == threshold.number && rank < threshold.wanted);
+            before += __popc(equal);
         }
-        if (has)
+        if (c < to)
         {
             y.set(begin + c, function(toNumber(element, x.scale), among));
         }
