@@ -46,7 +46,7 @@ PATTERNS: dict[str, dict[str, Any]] = {
         "base": "v3",
         "fields": [],
         "inputs": [f"x:{T}:r,c"],
-        "workspace": "ceil_div(r * c, 8192) * 1184",
+        "workspace": "ceil_div(r * c, 8192) * 1056",
         "outputs": ["indices:int64:2,count", "count:int32::upper=r * c:opt=r * c // 2"],
     },
     "topk": {"fields": ["k:int32:1..=2"], "inputs": [f"x:{T}:n,c"]},

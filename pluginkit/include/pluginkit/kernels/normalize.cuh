@@ -35,13 +35,14 @@ namespace detail
 {
 
 template <typename Values, typename... Tensors>
-constexpr RowTypes rowTypes(int32_t matrices, int32_t wide)
+constexpr RowTypes rowTypes(int32_t outputs, int32_t matrices, int32_t wide)
 {
     return {largest(Tensors::kSize...),
             matrices,
             largest(kRowTileBytesOf<Tensors>...),
             (0 + ... + kRowTileBytesOf<Tensors>),
             wide,
+            static_cast<int32_t>(sizeof...(Tensors)) - outputs - matrices,
             Values::kThreads,
             Values::kPacks};
 }
@@ -54,8 +55,8 @@ template <typename Tuning, typename Function, typename... Out, typename... In>
 struct RowsWork<Tuning, Function, Outputs<Out...>, Inputs<In...>>
 {
     using Values = Tuning;
-    static constexpr RowTypes kTypes =
-        rowTypes<Tuning, Out..., In...>(Inputs<In...>::kMatrices, (0 + ... + kIsWideRow<In>));
+    static constexpr RowTypes kTypes = rowTypes<Tuning, Out..., In...>(
+        static_cast<int32_t>(sizeof...(Out)), Inputs<In...>::kMatrices, (0 + ... + kIsWideRow<In>));
 
     cudaStream_t stream;
     int64_t rows;
@@ -69,13 +70,14 @@ struct RowsWork<Tuning, Function, Outputs<Out...>, Inputs<In...>>
 template <int32_t Size, bool Whole, int32_t Chunks, int32_t Sure, typename Work>
 void launchRowsOf(Work const& work, RowPlan const& plan) noexcept
 {
-    constexpr int32_t kThreads = kThreadsOf<static_cast<int32_t>(kDirectThreads), typename Work::Values>;
-    constexpr int32_t kNumbers = Size * Chunks * decltype(work.in)::kMatrices;
     // What registers there are for; weights take some, too.
-    constexpr bool kWeights = decltype(work.in)::kCount > decltype(work.in)::kMatrices;
-    constexpr int32_t kBlocks = kNumbers > (Whole ? 32 : 16) || Chunks == 0 || kWeights ? 1
-                                : kNumbers > 16 || Size >= 16 || !Whole                 ? 2
-                                                                                        : 3;
+    constexpr bool kBytes = Size >= 16 && Whole && Chunks > 1;
+    constexpr int32_t kMost = kBytes ? 256 : static_cast<int32_t>(kDirectThreads);
+    constexpr int32_t kThreads = kThreadsOf<kMost, typename Work::Values>;
+    constexpr int32_t kNumbers = Size * Chunks * decltype(work.in)::kMatrices;
+    constexpr bool kUnbound = Chunks == 0 || Work::kTypes.weights > 0 || kNumbers > (Whole ? 64 : Size >= 16 ? 32 : 16);
+    constexpr int32_t kUsual = kNumbers > 16 || !Whole ? 2 : Size >= 16 ? 4 : 3;
+    constexpr int32_t kBlocks = kUnbound ? 1 : kBytes ? (kNumbers > 48 ? 2 : kNumbers > 32 ? 3 : 4) : kUsual;
     int64_t const inBlock = plan.block / plan.threads;
     launchEarly(rowsKernel<Size, Whole, Chunks, Sure, kThreads, kBlocks, decltype(work.function), decltype(work.outs),
                            decltype(work.in)>,
@@ -98,11 +100,11 @@ void launchWhole(Work const& work, RowPlan const& plan) noexcept
     launchRowsOf<Size, true, Chunks, kFewer>(work, plan);
 }
 
-//! Others, of which a thread has at most Chunks, or a half or a quarter of that.
+//! Others, of which a thread has at most Chunks, or a half of that.
 template <int32_t Size, int32_t Chunks, typename Work>
 void launchOdd(Work const& work, RowPlan const& plan) noexcept
 {
-    if constexpr (Chunks > 1)
+    if constexpr (Chunks > 2)
     {
         if (plan.chunks <= Chunks / 2)
         {
@@ -119,14 +121,14 @@ void launchDirect(Work const& work, RowPlan const& plan) noexcept
     constexpr int32_t kSize = kTypes.chunk;
     constexpr int32_t kHalf = kSize / 2;
     constexpr int32_t kEach = directChunks(kTypes, kSize);
-    if (plan.size < kSize)
+    if constexpr (kSize > 4)
     {
-        launchRowsOf<kHalf, true, directChunks(kTypes, kHalf), 0>(work, plan);
+        if (plan.size < kSize)
+        {
+            return launchRowsOf<kHalf, true, directChunks(kTypes, kHalf), 0>(work, plan);
+        }
     }
-    else
-    {
-        plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchOdd<kSize, kEach>(work, plan);
-    }
+    plan.whole ? launchWhole<kSize, kEach>(work, plan) : launchOdd<kSize, kEach>(work, plan);
 }
 
 //! 90 for compute capability 9.0; 0 where it is not known.

@@ -44,8 +44,6 @@ inline __device__ void prepareExchange([[maybe_unused]] PartMemory& memory)
 //! an exchange takes one wait instead of a block's barrier and a cluster's.
 struct PartOfRow
 {
-    static constexpr bool kWhole = false;
-
     PartMemory* memory;
     uint32_t* turn;
     uint32_t rank;

@@ -94,8 +94,6 @@ __device__ float reduceLanes(float value, uint32_t lanes, Operation operation)
 //! The threads that have a row: neighbours in a warp, or all of a block.
 struct RowGroup
 {
-    static constexpr bool kWhole = true; //!< it has all chunks of its row
-
     Exchange exchange;
     uint32_t lanes; //!< a power of two of at most 32, or the block's threads
 

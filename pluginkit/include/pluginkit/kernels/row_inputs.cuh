@@ -209,8 +209,7 @@ struct Inputs
     }
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/, bool /*has*/,
-                           float (* /*numbers*/)[Size]) const
+    __device__ void recall(float const (* /*held*/)[Size], Chunk const& /*chunk*/, float (* /*numbers*/)[Size]) const
     {
     }
 };
@@ -259,10 +258,10 @@ struct Inputs<First, Rest...>
         rest.unpack(raw.rest, held + kIsMatrix<First>);
     }
 
-    //! All inputs' numbers: matrices' as they are held, the others' loaded, where there is such a chunk. What a
-    //! function doesn't use of them costs nothing: the compiler leaves out the load.
+    //! All inputs' numbers: matrices' as they are held, the others' loaded. What a function doesn't use of them costs
+    //! nothing: the compiler leaves out the load.
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& chunk, bool has, float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& chunk, float (*numbers)[Size]) const
     {
         if constexpr (kIsMatrix<First> == 1)
         {
@@ -274,17 +273,9 @@ struct Inputs<First, Rest...>
         }
         else
         {
-#pragma unroll
-            for (int32_t j = 0; j < Size; ++j)
-            {
-                numbers[0][j] = 0.0F;
-            }
-            if (has)
-            {
-                loadOne(first, chunk, numbers[0]);
-            }
+            loadOne(first, chunk, numbers[0]);
         }
-        rest.recall(held + kIsMatrix<First>, chunk, has, numbers + 1);
+        rest.recall(held + kIsMatrix<First>, chunk, numbers + 1);
     }
 };
 
@@ -295,8 +286,7 @@ struct Mapped
     static constexpr int32_t kMatrices = 1;
 
     template <int32_t Size, typename Chunk>
-    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, bool /*has*/,
-                           float (*numbers)[Size]) const
+    __device__ void recall(float const (*held)[Size], Chunk const& /*chunk*/, float (*numbers)[Size]) const
     {
 #pragma unroll
         for (int32_t j = 0; j < Size; ++j)

@@ -184,7 +184,7 @@ struct HeldRow
     {
         auto const chunk =
             static_cast<int32_t>(where.group.thread() + static_cast<uint32_t>(k) * where.group.threads());
-        return k < Sure || !Group::kWhole || chunk < where.chunks ? chunk : 0;
+        return k < Sure || chunk < where.chunks ? chunk : 0;
     }
 
     __device__ bool has(int32_t k) const
@@ -205,10 +205,7 @@ struct HeldRow
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
-            if (k < Sure || Group::kWhole || chunkAt(from, k) < from.chunks)
-            {
-                in.load(from.at(chunkAt(from, k)), raw[k]);
-            }
+            in.load(from.at(chunkAt(from, k)), raw[k]);
         }
     }
 
@@ -233,7 +230,7 @@ struct HeldRow
     __device__ void apply(int32_t k, float const (*mine)[Size], Function const& function, float (&results)[Size]) const
     {
         float numbers[In::kCount][Size];
-        in.recall(mine, place.at(chunkAt(place, k)), Group::kWhole || has(k), numbers);
+        in.recall(mine, place.at(chunkAt(place, k)), numbers);
         applyAll(function, numbers, results);
     }
 
@@ -241,7 +238,7 @@ struct HeldRow
     __device__ float applyEdge(int64_t column, Function const& function) const
     {
         float numbers[In::kCount][1];
-        in.recall(edge, place.single(column < 0 ? 0 : column), true, numbers);
+        in.recall(edge, place.single(column < 0 ? 0 : column), numbers);
         float results[1];
         applyAll(function, numbers, results);
         return results[0];

@@ -35,6 +35,7 @@ struct RowTypes
     int32_t largest;  //!< bytes of the largest element of inputs and outputs that are matrices
     int32_t tiles;    //!< bytes of an element in all of them
     int32_t wide;     //!< inputs of elements of four bytes or more that all rows share
+    int32_t weights;  //!< inputs that all rows share
     int32_t threads;  //!< of a block that has several rows; 0: the usual ones
     int32_t packs;    //!< chunks of a thread, at most; 0: as usual
 };
@@ -134,6 +135,23 @@ constexpr RowPlan directPlan(RowTypes const& types, int64_t rows, int64_t column
     return {RowLoader::kDirect, size, whole, each, threads, blockOf(types, rows, threads), 1, 1};
 }
 
+//! Threads of a block that has a row, at most: longer rows have a cluster, which loads the next one ahead. Kernels for
+//! bytes are compiled for blocks of 256 threads, but for those of one chunk a thread.
+constexpr uint32_t directThreads(RowTypes const& types, RowPlan const& plan)
+{
+    if (types.chunk >= 16)
+    {
+        return plan.whole && plan.chunks > 1 ? 128 : plan.whole ? kDirectThreads : 256;
+    }
+    return types.chunk <= 4 || types.weights > 0 ? kDirectThreads : 256;
+}
+
+//! Elements of a row that isn't made of chunks, for which a tile is the faster way.
+constexpr int64_t mostStaged(RowTypes const& types)
+{
+    return types.chunk >= 16 ? (types.weights > 0 ? 4096 : 768) : types.chunk >= 8 ? 256 : 512;
+}
+
 constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t columns)
 {
     uint32_t lanes = 1;
@@ -142,7 +160,8 @@ constexpr RowPlan stagedPlan(RowTypes const& types, int64_t rows, int64_t column
         lanes *= 2;
     }
     auto const each = static_cast<int32_t>(dividedUp(columns, lanes)); // 9 to 16
-    uint32_t const block = blockOf(types, rows, lanes);
+    uint32_t const usual = blockOf(types, rows, lanes);
+    uint32_t const block = types.threads == 0 && lanes <= 32 && usual > 128 ? 128 : usual; // they wait for one another
     // A thread's part of what is on its way to a multiprocessor: 32 bytes or more.
     bool const few = rows * lanes < kFewThreads;
     int32_t const turns = few || types.largest > 1 ? 1 : 2;
@@ -192,23 +211,22 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
 {
     int32_t const size = types.chunk;
     bool const whole = columns % size == 0;
-    if (!packed || size < 4 || (!whole && columns <= 8 && columns % (size / 2) != 0))
+    if (!packed || size < 4 || (!whole && columns <= 8))
     {
         uint32_t const threads = threadsFor(columns < 256 ? columns : 256, 1);
         return {RowLoader::kAgain, 1, true, 0, threads, threads > 32 ? threads : 256, 1, 1};
     }
     bool const bytes = size >= 16;
-    // Longer ones that are made of chunks load the next row ahead.
-    uint32_t const most = rows <= kFewRows || size <= 4 || !whole ? kDirectThreads : bytes ? 128 : 256;
-    if (!whole && columns % (size / 2) == 0)
+    // Chunks of 8 bytes are worth it from 64 elements on, and not for those of four bytes.
+    if (!whole && size > 4 && columns % (size / 2) == 0 && columns >= 64)
     {
         RowPlan const plan = directPlan(types, rows, columns, size / 2, true);
-        if (plan.threads <= most)
+        if (plan.threads <= kDirectThreads)
         {
             return plan;
         }
     }
-    else if (!whole && columns <= (size <= 4 ? 512 : 128))
+    else if (!whole && columns <= mostStaged(types))
     {
         RowPlan const plan = stagedPlan(types, rows, columns);
         if (rowTileBytes(types, plan, columns) <= kRowTileBytes)
@@ -216,14 +234,14 @@ constexpr RowPlan planRows(int32_t architecture, RowTypes const& types, int64_t 
             return plan;
         }
     }
-    // One-byte elements beside several wide rows of weights: those are read from shared memory.
-    bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
     if (!whole && columns < 2 * int64_t{size})
     {
         return {RowLoader::kAgain, size, false, 0, 32, 256, 1, 1}; // it may have no chunk
     }
+    // One-byte elements beside several wide rows of weights: those are read from shared memory.
+    bool const shared = bytes && types.wide > 1 && whole && columns >= 1024 && rows > kFewRows;
     RowPlan const plan = directPlan(types, rows, columns, size, whole);
-    return !shared && plan.threads <= most ? plan : clusterPlan(architecture, types, columns);
+    return !shared && plan.threads <= directThreads(types, plan) ? plan : clusterPlan(architecture, types, columns);
 }
 
 } // namespace pluginkit::kernels::detail

@@ -220,7 +220,7 @@ __device__ Outputs<First, Rest...> allMovedBy(Outputs<First, Rest...> const& out
 
 } // namespace detail
 
-//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or up to four
+//! A block has a tile of `inTile` rows, and `lanes` threads a row of it, of which each has Each elements or up to two
 //! less.
 template <int32_t Each, int32_t Threads, typename Function, typename Outs, typename In>
 __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatrices > 1 ? 1 : 5))
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(Threads, detail::heldBlocks(Threads, In::kMatr
         int32_t const begin = present ? mine * columns : 0;
         detail::Place<1, true, Group> const place{first + mine,          columns, 0,     0,
                                                   present ? columns : 0, present, false, group};
-        detail::HeldRow<1, true, Each, Each - 4, Group, In> row{place, detail::allMovedBy(inputs, begin), {}, {}};
+        detail::HeldRow<1, true, Each, Each - 2, Group, In> row{place, detail::allMovedBy(inputs, begin), {}, {}};
         typename In::template Raw<1> raw[Each] = {};
         row.load(place, raw, raw[0]);
         row.unpack(raw, raw[0]);
@@ -277,7 +277,10 @@ void launchStagedRowsOf(Work const& work, RowPlan const& plan) noexcept
 template <typename Work>
 void launchStagedRows(Work const& work, RowPlan const& plan) noexcept
 {
-    plan.chunks <= 12 ? launchStagedRowsOf<12>(work, plan) : launchStagedRowsOf<16>(work, plan);
+    plan.chunks <= 10   ? launchStagedRowsOf<10>(work, plan)
+    : plan.chunks <= 12 ? launchStagedRowsOf<12>(work, plan)
+    : plan.chunks <= 14 ? launchStagedRowsOf<14>(work, plan)
+                        : launchStagedRowsOf<16>(work, plan);
 }
 
 } // namespace detail
