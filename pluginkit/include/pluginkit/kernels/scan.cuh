@@ -470,52 +470,77 @@ struct StagedSpan
 template <typename Out, typename In>
 constexpr int32_t kScanWord = sizeof(In) == sizeof(Out) && sizeof(In) < 4 ? 4 / static_cast<int32_t>(sizeof(In)) : 1;
 
-//! Word `word` of a row that is elements begin to end - 1 of shared memory: its first and last may be other rows', too.
-template <int32_t Unit, typename Operation, typename In>
-__device__ void loadWord(In const* x, float scale, int32_t word, int32_t begin, int32_t end, Operation /*operation*/,
-                         float (&numbers)[Unit])
+//! Unit elements in shared memory, a word of them or one, as they are.
+template <int32_t Unit, typename T>
+struct StagedWord
 {
-    if (word * Unit >= begin && word * Unit + Unit <= end)
-    {
-        loadNumbers<Unit>(x, word, scale, numbers);
-        return;
-    }
-#pragma unroll
-    for (int32_t u = 0; u < Unit; ++u)
-    {
-        bool const mine = word * Unit + u >= begin && word * Unit + u < end;
-        numbers[u] = mine ? toNumber(x[word * Unit + u], scale) : Operation::kIdentity;
-    }
-}
+    static_assert(Unit * sizeof(T) == sizeof(uint32_t));
 
-template <int32_t Unit, typename Out>
-__device__ void storeWord(Out* y, float inverse, int32_t word, int32_t begin, int32_t end, float const (&numbers)[Unit])
+    Pack<T> pack;
+
+    __device__ void load(T const* elements)
+    {
+        pack = {{*reinterpret_cast<uint32_t const*>(elements), 0, 0, 0}};
+    }
+
+    __device__ void unpack(float scale, float* numbers) const
+    {
+        unpackNumbers<Unit>(&pack, scale, numbers);
+    }
+};
+
+template <typename T>
+struct StagedWord<1, T>
 {
-    if (word * Unit >= begin && word * Unit + Unit <= end)
+    T element;
+
+    __device__ void load(T const* elements)
     {
-        storeNumbers<Unit>(y, word, numbers, inverse);
-        return;
+        element = *elements;
     }
-#pragma unroll
-    for (int32_t u = 0; u < Unit; ++u)
+
+    __device__ void unpack(float scale, float* numbers) const
     {
-        if (word * Unit + u >= begin && word * Unit + u < end)
-        {
-            toElement(y[word * Unit + u], numbers[u], inverse);
-        }
+        numbers[0] = toNumber(element, scale);
     }
-}
+};
+
+//! Of a multiprocessor, of the largest size: for which there are registers.
+template <typename Out, typename In>
+constexpr int32_t kStagedBlocks = kScanWord<Out, In> == 1   ? 6
+                                  : kScanWord<Out, In> == 2 ? 5
+                                                            : 3;
+
+//! A row, or a turn's part of it, in shared memory: elements begin to end - 1. Its first and last word may have
+//! elements of other rows, which others may write at the same time.
+template <int32_t Unit>
+struct StagedRow
+{
+    int32_t begin;
+    int32_t end;
+
+    __device__ bool hasWhole(int32_t word) const
+    {
+        return word * Unit >= begin && word * Unit + Unit <= end;
+    }
+
+    __device__ bool has(int32_t element) const
+    {
+        return element >= begin && element < end;
+    }
+};
 
 //! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each: as
 //! many as fit into registers, or all of a row. A block has neighbouring rows, or one, which it scans in turns.
 template <typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(2 * kStagedThreads)
+__global__ void __launch_bounds__(2 * kStagedThreads, heldBlocks(2 * kStagedThreads, kStagedBlocks<Out, In>))
     stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
     constexpr int32_t kUnit = kScanWord<Out, In>;
     extern __shared__ uint4 pluginkitScan[];
     __shared__ float scratch[kWarps];
+    __shared__ alignas(16) In nothing[kUnit]; // where a thread has no whole word
     auto* const elements = reinterpret_cast<In*>(pluginkitScan);
     auto* const results = reinterpret_cast<Out*>(pluginkitScan + resultsAt);
     uint32_t const lane = threadIdx.x % lanes;
@@ -527,6 +552,10 @@ __global__ void __launch_bounds__(2 * kStagedThreads)
     int64_t const ofTurn = lanes <= kLanes ? last : static_cast<int64_t>(lanes) * each * kUnit;
     int64_t begin = firstRow * columns;
     float carried = Operation::kIdentity;
+    if (threadIdx.x < kUnit)
+    {
+        nothing[threadIdx.x] = In{};
+    }
     waitForStream(early);
     while (begin < last)
     {
@@ -538,26 +567,46 @@ __global__ void __launch_bounds__(2 * kStagedThreads)
         __syncthreads();
         auto const width = static_cast<int32_t>(lanes <= kLanes ? columns : end - begin);
         int32_t const from = group < some ? span.offset() + group * width : 0;
-        int32_t const to = group < some ? from + width : 0;
+        StagedRow<kUnit> const row{from, group < some ? from + width : 0};
         int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
-        int32_t const lastWord = min(firstWord + each, (to + kUnit - 1) / kUnit);
+        int32_t const lastWord = min(firstWord + each, (row.end + kUnit - 1) / kUnit);
         int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
         float before = Operation::kIdentity;
         for (int32_t part = 0; part < each; part += kStagedWords) // several only where a thread has a row
         {
+            // All whole words first: so many loads are under way at once.
+            StagedWord<kUnit, In> raw[kStagedWords];
+#pragma unroll
+            for (int32_t j = 0; j < kStagedWords; ++j)
+            {
+                int32_t const word = firstWord + part + j;
+                bool const mine = word < lastWord && row.hasWhole(word);
+                raw[j].load(mine ? elements + word * kUnit : nothing);
+            }
             float numbers[kStagedWords][kUnit];
             float sum = Operation::kIdentity;
 #pragma unroll
             for (int32_t j = 0; j < kStagedWords; ++j)
             {
                 int32_t const word = firstWord + part + j;
-                if (word < lastWord)
+                if (part + j >= each)
                 {
-                    loadWord(elements, in.scale, word, from, to, operation, numbers[j]);
-                    numbers[j][0] = operation(sum, numbers[j][0]);
-                    scanChunk(operation, numbers[j]);
-                    sum = numbers[j][kUnit - 1];
+                    break;
                 }
+                raw[j].unpack(in.scale, numbers[j]);
+                if (word < lastWord && !row.hasWhole(word))
+                {
+#pragma unroll
+                    for (int32_t u = 0; u < kUnit; ++u)
+                    {
+                        bool const has = row.has(word * kUnit + u);
+                        numbers[j][u] = has ? toNumber(elements[word * kUnit + u], in.scale) : Operation::kIdentity;
+                    }
+                }
+                // What comes behind a row's end is added to nothing that is stored.
+                numbers[j][0] = j > 0 ? operation(sum, numbers[j][0]) : numbers[j][0];
+                scanChunk(operation, numbers[j]);
+                sum = numbers[j][kUnit - 1];
             }
             if (lanes > kLanes)
             {
@@ -573,14 +622,27 @@ __global__ void __launch_bounds__(2 * kStagedThreads)
             for (int32_t j = 0; j < kStagedWords; ++j)
             {
                 int32_t const word = firstWord + part + j;
-                if (word < lastWord)
+                if (word >= lastWord)
                 {
+                    break;
+                }
 #pragma unroll
-                    for (int32_t u = 0; u < kUnit; ++u)
+                for (int32_t u = 0; u < kUnit; ++u)
+                {
+                    numbers[j][u] = operation(before, numbers[j][u]);
+                }
+                if (row.hasWhole(word))
+                {
+                    storeNumbers<kUnit>(results, word + shifted, numbers[j], out.inverse);
+                    continue;
+                }
+#pragma unroll
+                for (int32_t u = 0; u < kUnit; ++u)
+                {
+                    if (row.has(word * kUnit + u))
                     {
-                        numbers[j][u] = operation(before, numbers[j][u]);
+                        toElement(results[word * kUnit + u], numbers[j][u], out.inverse);
                     }
-                    storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers[j]);
                 }
             }
             before = operation(before, sum);
