@@ -84,7 +84,7 @@ __device__ float foldTotals(float const* totals, uint32_t count, uint32_t warps,
 //! What comes before a warp in its block, whose value each of its threads gives. One barrier: nobody may write to
 //! `totals`, `kWarps` floats at a multiple of 16 bytes, before the next one.
 template <typename Operation>
-__device__ float beforeWarp(float ofWarp, Operation operation, float* totals)
+__device__ float scanBeforeWarp(float ofWarp, Operation operation, float* totals)
 {
     uint32_t const warp = threadIdx.x / kLanes;
     uint32_t const warps = blockDim.x / kLanes;
@@ -130,12 +130,12 @@ namespace detail
 {
 
 constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
-constexpr int32_t kStagedThreads = 128;             //!< of a block that has several rows in shared memory
-constexpr int32_t kStagedWords = 9;                 //!< of a thread, in registers
-constexpr int32_t kStagedBytes = 256;               //!< of a thread that has a row, in shared memory, at most
-constexpr int32_t kSharedChunks = 1024;             //!< of a block that has a tile of a row
-constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
-constexpr int64_t kVeryManyRows = 65536;            //!< enough for them, a thread each
+constexpr int32_t kScanStagedThreads = 128;         //!< of a block that has several rows in shared memory
+constexpr int32_t kScanStagedWords = 9;             //!< of a thread, in registers
+constexpr int32_t kScanStagedBytes = 256;           //!< of a thread that has a row, in shared memory, at most
+constexpr int32_t kScanTileChunks = 1024;           //!< of a block that has a tile of a row
+constexpr int64_t kScanManyRows = 1024;             //!< enough for all multiprocessors, a block each
+constexpr int64_t kScanVeryManyRows = 65536;        //!< enough for them, a thread each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
@@ -166,7 +166,7 @@ constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noex
     }
     // More chunks of 16 elements don't fit into registers.
     int32_t const ofGroup = chunks <= kWarp ? 1 : chunks <= 2 * kWarp ? 2 : size < 16 && chunks <= 4 * kWarp ? 4 : 0;
-    if (ofGroup == 1 || (ofGroup > 1 && rows > kManyRows))
+    if (ofGroup == 1 || (ofGroup > 1 && rows > kScanManyRows))
     {
         return {ScanLoader::kGroup, threads, ofGroup};
     }
@@ -180,21 +180,21 @@ constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noex
 constexpr ScanPolicy stagedScanPolicy(int64_t rows, int64_t words, int32_t bytes) noexcept
 {
     constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
-    if (rows >= kVeryManyRows && words * bytes <= kStagedBytes)
+    if (rows >= kScanVeryManyRows && words * bytes <= kScanStagedBytes)
     {
         return {ScanLoader::kStaged, 1, static_cast<int32_t>(words) | 1};
     }
     int32_t threads = 1;
-    while (threads < kWarp && words > threads * kStagedWords)
+    while (threads < kWarp && words > threads * kScanStagedWords)
     {
         threads *= 2;
     }
-    if (words > threads * kStagedWords)
+    if (words > threads * kScanStagedWords)
     {
-        int64_t const needed = (words + kStagedWords * kWarp - 1) / (kStagedWords * kWarp) * kWarp;
-        threads = static_cast<int32_t>(std::min<int64_t>(needed, 2 * kStagedThreads));
+        int64_t const needed = (words + kScanStagedWords * kWarp - 1) / (kScanStagedWords * kWarp) * kWarp;
+        threads = static_cast<int32_t>(std::min<int64_t>(needed, 2 * kScanStagedThreads));
     }
-    int64_t const turns = (words + kStagedWords * threads - 1) / (kStagedWords * threads);
+    int64_t const turns = (words + kScanStagedWords * threads - 1) / (kScanStagedWords * threads);
     return {ScanLoader::kStaged, threads, static_cast<int32_t>((words + turns * threads - 1) / (turns * threads)) | 1};
 }
 
@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(kScanThreads)
         float numbers[Chunks][Size];
         float before[Chunks];
         float const ofWarp = scanChunks<true>(in, row, chunks, first, lane, kLanes, operation, numbers, before);
-        float const ofWarps = beforeWarp(ofWarp, operation, totals[turn]);
+        float const ofWarps = scanBeforeWarp(ofWarp, operation, totals[turn]);
         if constexpr (Shared)
         {
             if (warp == 0)
@@ -410,7 +410,7 @@ __global__ void __launch_bounds__(kScanThreads)
 //! Elements begin to end - 1 of a tensor of `count`, and their place in shared memory. Packed: the tensor begins at a
 //! multiple of 16 bytes, and whole packs are copied.
 template <typename T>
-struct StagedSpan
+struct ScanSpan
 {
     static constexpr int32_t kSize = Pack<T>::kSize;
 
@@ -472,7 +472,7 @@ constexpr int32_t kScanWord = sizeof(In) == sizeof(Out) && sizeof(In) < 4 ? 4 / 
 
 //! Unit elements in shared memory, a word of them or one, as they are.
 template <int32_t Unit, typename T>
-struct StagedWord
+struct ScanWord
 {
     static_assert(Unit * sizeof(T) == sizeof(uint32_t));
 
@@ -490,7 +490,7 @@ struct StagedWord
 };
 
 template <typename T>
-struct StagedWord<1, T>
+struct ScanWord<1, T>
 {
     T element;
 
@@ -507,14 +507,14 @@ struct StagedWord<1, T>
 
 //! Of a multiprocessor, of the largest size: for which there are registers.
 template <typename Out, typename In>
-constexpr int32_t kStagedBlocks = kScanWord<Out, In> == 1   ? 6
-                                  : kScanWord<Out, In> == 2 ? 5
-                                                            : 3;
+constexpr int32_t kScanStagedBlocks = kScanWord<Out, In> == 1   ? 6
+                                      : kScanWord<Out, In> == 2 ? 5
+                                                                : 3;
 
 //! A row, or a turn's part of it, in shared memory: elements begin to end - 1. Its first and last word may have
 //! elements of other rows, which others may write at the same time.
 template <int32_t Unit>
-struct StagedRow
+struct ScanRow
 {
     int32_t begin;
     int32_t end;
@@ -533,7 +533,8 @@ struct StagedRow
 //! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each: as
 //! many as fit into registers, or all of a row. A block has neighbouring rows, or one, which it scans in turns.
 template <typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(2 * kStagedThreads, heldBlocks(2 * kStagedThreads, kStagedBlocks<Out, In>))
+__global__ void __launch_bounds__(2 * kScanStagedThreads,
+                                  heldBlocks(2 * kScanStagedThreads, kScanStagedBlocks<Out, In>))
     stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
@@ -561,32 +562,32 @@ __global__ void __launch_bounds__(2 * kStagedThreads, heldBlocks(2 * kStagedThre
     {
         // A turn ends where a word does.
         int64_t const end = min(last, packed ? begin / kUnit * kUnit + ofTurn : begin + ofTurn);
-        StagedSpan<In> const span{begin, end, rows * columns, packed};
-        StagedSpan<Out> const written{begin, end, rows * columns, packed};
+        ScanSpan<In> const span{begin, end, rows * columns, packed};
+        ScanSpan<Out> const written{begin, end, rows * columns, packed};
         span.load(in.data, elements);
         __syncthreads();
         auto const width = static_cast<int32_t>(lanes <= kLanes ? columns : end - begin);
         int32_t const from = group < some ? span.offset() + group * width : 0;
-        StagedRow<kUnit> const row{from, group < some ? from + width : 0};
+        ScanRow<kUnit> const row{from, group < some ? from + width : 0};
         int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
         int32_t const lastWord = min(firstWord + each, (row.end + kUnit - 1) / kUnit);
         int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
         float before = Operation::kIdentity;
-        for (int32_t part = 0; part < each; part += kStagedWords) // several only where a thread has a row
+        for (int32_t part = 0; part < each; part += kScanStagedWords) // several only where a thread has a row
         {
             // All whole words first: so many loads are under way at once.
-            StagedWord<kUnit, In> raw[kStagedWords];
+            ScanWord<kUnit, In> raw[kScanStagedWords];
 #pragma unroll
-            for (int32_t j = 0; j < kStagedWords; ++j)
+            for (int32_t j = 0; j < kScanStagedWords; ++j)
             {
                 int32_t const word = firstWord + part + j;
                 bool const mine = word < lastWord && row.hasWhole(word);
                 raw[j].load(mine ? elements + word * kUnit : nothing);
             }
-            float numbers[kStagedWords][kUnit];
+            float numbers[kScanStagedWords][kUnit];
             float sum = Operation::kIdentity;
 #pragma unroll
-            for (int32_t j = 0; j < kStagedWords; ++j)
+            for (int32_t j = 0; j < kScanStagedWords; ++j)
             {
                 int32_t const word = firstWord + part + j;
                 if (part + j >= each)
@@ -619,7 +620,7 @@ __global__ void __launch_bounds__(2 * kStagedThreads, heldBlocks(2 * kStagedThre
                 before = beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
             }
 #pragma unroll
-            for (int32_t j = 0; j < kStagedWords; ++j)
+            for (int32_t j = 0; j < kScanStagedWords; ++j)
             {
                 int32_t const word = firstWord + part + j;
                 if (word >= lastWord)
@@ -664,7 +665,7 @@ void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool p
     // Rows that aren't made of words begin and end within one.
     int64_t const words = columns % kUnit == 0 ? columns / kUnit : (columns + kUnit - 2) / kUnit + 1;
     ScanPolicy const policy = stagedScanPolicy(rows, words, kBytes);
-    int64_t const block = policy.threads > static_cast<int32_t>(kLanes) ? policy.threads : kStagedThreads;
+    int64_t const block = policy.threads > static_cast<int32_t>(kLanes) ? policy.threads : kScanStagedThreads;
     int64_t const inBlock = block / policy.threads;
     int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * kUnit, columns) * inBlock;
     auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
@@ -727,14 +728,14 @@ template <int32_t Size, typename Operation, typename Out, typename In>
 cudaError_t scanShared(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                        Input<In> in, void* workspace) noexcept
 {
-    int64_t const tiles = (columns / Size + kSharedChunks - 1) / kSharedChunks;
+    int64_t const tiles = (columns / Size + kScanTileChunks - 1) / kScanTileChunks;
     auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
     if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
     {
         return error;
     }
     constexpr int32_t kEach = 4;
-    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kSharedChunks / kEach, 0, stream>>>(
+    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kScanTileChunks / kEach, 0, stream>>>(
         false, columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
     return cudaGetLastError();
 }
@@ -749,8 +750,8 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
     {
         return 0;
     }
-    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kSharedChunks + 1;
-    return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kScanTileChunks + 1;
+    return (1 + std::min(rows, detail::kScanManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
 //! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
@@ -781,7 +782,7 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
                        Input<In> in, void* workspace) noexcept
 {
     constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
-    if (workspace == nullptr || rows <= 0 || rows >= detail::kManyRows || columns < detail::kLongColumns ||
+    if (workspace == nullptr || rows <= 0 || rows >= detail::kScanManyRows || columns < detail::kLongColumns ||
         columns > detail::kMostColumns)
     {
         return launchScan(stream, rows, columns, operation, out, in);
