@@ -192,9 +192,9 @@ EXPORT int paddedLaunch(int32_t number, float const* x, float* y, int64_t count)
     return kernels::launchWith(set(number),
                                [&](cudaStream_t on, auto values)
                                {
-                                   return kernels::detail::padBy<decltype(values)>(on, shape, count, count, Launched{},
-                                                                                   0.0F, kernels::output<float>(y),
-                                                                                   kernels::input<float>(x));
+                                   return kernels::detail::padBy<decltype(values)>(
+                                       on, shape, count, count, Launched{}, {kernels::PadMode::kEdge, 0.0F},
+                                       kernels::output<float>(y), kernels::input<float>(x));
                                });
 }
 

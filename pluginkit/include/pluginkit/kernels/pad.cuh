@@ -241,7 +241,8 @@ __device__ PadWord<T> padWord(PadWord<T> low, PadWord<T> high, uint32_t bits, Ch
     }
 }
 
-constexpr int32_t kLeastSlots = 3;
+constexpr int32_t kLeastSlots = 4; //!< 16 words
+constexpr int32_t kMostSlots = 7;
 constexpr int32_t kPadBytes = 24576; //!< of a tile, at most: several blocks fit a multiprocessor
 
 //! Threads of a block, and packs of x of each: those of a set of values, or what was fastest on an H100.
@@ -258,7 +259,7 @@ struct PadValues
 
 //! A block makes a tile of y in shared memory, and writes it in packs. A row's words are two loads and a shift, all of
 //! a thread's under way at once; what is between the words of two rows is made element by element.
-template <typename Values, PadMode Mode, typename T, typename Change>
+template <typename Values, int32_t Slots, PadMode Mode, typename T, typename Change>
 __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads, Values::kBlocks))
     padTilesKernel(bool early, UsualPad const shape, PadTiles const tiles, Change change, float value, Output<T> y,
                    T const* x)
@@ -269,7 +270,7 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     constexpr int32_t kSize = Pack<T>::kSize;
     constexpr uint32_t kElementBits = 8U * sizeof(PadWord<T>) / kIn;
     constexpr uint32_t kWord = 32; // of PadSegment::words
-    constexpr int32_t kMostSegments = Values::kWords >> kLeastSlots;
+    constexpr int32_t kMostSegments = Values::kWords >> Slots;
     __shared__ PadSegment table[kMostSegments];
     __shared__ int32_t sources[kMostSegments];
     extern __shared__ uint4 pluginkitPadTile[];
@@ -286,20 +287,20 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     int32_t const rows = min(tiles.inTile, tiles.rows - firstRow);
     int32_t const first = firstRow * columns + firstColumn;
     int32_t const skipped = first & (kSize - 1); // elements of the tile's first pack that another tile has
-    for (int32_t i = thread; i < Values::kWords >> tiles.slots; i += kThreads)
+    for (int32_t i = thread; i < kMostSegments; i += kThreads)
     {
         int32_t const row = tiles.segments.quotient(i);
         PadSegment entry{-1, -1, 0, 0};
         if (row < rows)
         {
-            int32_t const before = (i - row * static_cast<int32_t>(tiles.segments.divisor)) << tiles.slots; // words
+            int32_t const before = (i - row * static_cast<int32_t>(tiles.segments.divisor)) << Slots; // words
             int32_t const source = padRow<Mode, true>(shape, firstRow + row);
             sources[row] = source;
             int32_t const begin = skipped + row * width + of.begin;
             int32_t const place = (begin + kIn - 1) & -kIn;
             int32_t const inside = max(skipped + row * width + of.end - place, 0) / kIn - before;
             entry.place = place / kIn + before;
-            entry.words = kWord * static_cast<uint32_t>(min(max(inside, 0), 1 << tiles.slots));
+            entry.words = kWord * static_cast<uint32_t>(min(max(inside, 0), 1 << Slots));
             if (Mode != PadMode::kConstant || source >= 0)
             {
                 int32_t const column = firstColumn + of.begin - shape.last.before + place - begin;
@@ -324,17 +325,17 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
     __syncthreads();
     waitForStream(early); // what is before it needs no memory, and is done while the kernel before ends
 
-    auto const word = static_cast<uint32_t>(thread & ((1 << tiles.slots) - 1));
+    auto const word = static_cast<uint32_t>(thread & ((1 << Slots) - 1));
     uint32_t const enough = kWord * word + kWord - 1;
-    PadSegment const* const mine = table + (thread >> tiles.slots);
-    int32_t const step = kThreads >> tiles.slots; // segments
+    PadSegment const* const mine = table + (thread >> Slots);
+    constexpr int32_t kStep = kThreads >> Slots; // segments
     auto const* const source = reinterpret_cast<PadWord<T> const*>(x);
     PadWord<T> low[kTurns];
     PadWord<T> high[kTurns];
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
-        PadSegment const entry = mine[k * step];
+        PadSegment const entry = mine[k * kStep];
         if (enough < entry.words && (Mode != PadMode::kConstant || entry.low >= 0))
         {
             low[k] = source[static_cast<uint32_t>(entry.low) + word];
@@ -356,7 +357,7 @@ __global__ void __launch_bounds__(Values::kThreads, heldBlocks(Values::kThreads,
 #pragma unroll
     for (int32_t k = 0; k < kTurns; ++k)
     {
-        PadSegment const entry = mine[k * step];
+        PadSegment const entry = mine[k * kStep];
         if (enough < entry.words)
         {
             PadWord<T> made = padWord<T>(low[k], high[k], entry.words, change);
@@ -429,7 +430,7 @@ PadTiles padTiles(AnyPad const& shape, PadMode mode, int64_t count, int64_t xCou
     int64_t const bytes = width * static_cast<int64_t>(sizeof(T));
     // Segments of the size that leaves the fewest threads without a word.
     int32_t slots = kLeastSlots;
-    for (int32_t one = slots + 1; threads % (1 << one) == 0; ++one)
+    for (int32_t one = slots + 1; one <= kMostSlots && threads % (1 << one) == 0; ++one)
     {
         auto const filled = [&](int32_t size) { return ((words - 1) >> size) + 1 << size; };
         slots = filled(one) <= filled(slots) ? one : slots;
@@ -512,8 +513,16 @@ void padIn(cudaStream_t stream, AnyPad const& shape, int64_t count, int64_t xCou
         auto const groups = (tiles.rows + int64_t{tiles.inTile} - 1) / tiles.inTile;
         auto const bytes = int64_t{tiles.inTile} * tiles.width * static_cast<int64_t>(sizeof(T));
         size_t const shared = (static_cast<size_t>(bytes) / kPackBytes + 2) * kPackBytes;
-        launchEarlyIfFew(padTilesKernel<Tile, Mode, T, Change>, static_cast<uint32_t>(groups * tiles.parts.divisor),
-                         {Tile::kThreads, shared}, stream, usual, tiles, change, value, y, x.data);
+        auto const launch = [&](auto kernel)
+        {
+            launchEarlyIfFew(kernel, static_cast<uint32_t>(groups * tiles.parts.divisor), {Tile::kThreads, shared},
+                             stream, usual, tiles, change, value, y, x.data);
+        };
+        constexpr bool kWide = Tile::kThreads % 128 == 0; // what a block's threads are not made of isn't chosen
+        tiles.slots == 4   ? launch(padTilesKernel<Tile, 4, Mode, T, Change>)
+        : tiles.slots == 5 ? launch(padTilesKernel<Tile, 5, Mode, T, Change>)
+        : tiles.slots == 6 ? launch(padTilesKernel < Tile, Tile::kThreads % 64 == 0 ? 6 : 5, Mode, T, Change >)
+                           : launch(padTilesKernel < Tile, kWide ? 7 : 5, Mode, T, Change >);
     }
     else if (shape.count <= kUsualPadDims) // fewer parameters, and fewer instructions
     {

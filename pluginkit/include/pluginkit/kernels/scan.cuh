@@ -64,45 +64,27 @@ __device__ float warpScan(float value, Operation operation, float& total)
 namespace detail
 {
 
-//! The operation over the first `count` of a block's totals in shared memory, at a multiple of 16 bytes; of `warps`.
+//! What comes before a warp in its block, whose value each of its threads gives; `total` is that of the block. One
+//! barrier: nobody may write to `scratch` again before the next one.
 template <typename Operation>
-__device__ float foldTotals(float const* totals, uint32_t count, uint32_t warps, Operation operation)
+__device__ float scanBeforeWarp(float ofWarp, Operation operation, float* scratch, float& total)
 {
-    // Loads of four take less time than exchanges of lanes.
-    float result = Operation::kIdentity;
-    for (uint32_t first = 0; first < warps; first += 4)
-    {
-        auto const four = *reinterpret_cast<float4 const*>(totals + first);
-        result = operation(result, first < count ? four.x : Operation::kIdentity);
-        result = operation(result, first + 1 < count ? four.y : Operation::kIdentity);
-        result = operation(result, first + 2 < count ? four.z : Operation::kIdentity);
-        result = operation(result, first + 3 < count ? four.w : Operation::kIdentity);
-    }
-    return result;
-}
-
-//! What comes before a warp in its block, whose value each of its threads gives. One barrier: nobody may write to
-//! `totals`, `kWarps` floats at a multiple of 16 bytes, before the next one.
-template <typename Operation>
-__device__ float beforeWarp(float ofWarp, Operation operation, float* totals)
-{
+    uint32_t const lane = threadIdx.x % kLanes;
     uint32_t const warp = threadIdx.x / kLanes;
     uint32_t const warps = blockDim.x / kLanes;
+    total = ofWarp;
     if (warps == 1)
     {
-        totals[0] = ofWarp;
         return Operation::kIdentity;
     }
-    if (threadIdx.x % kLanes == 0)
+    if (lane == 0)
     {
-        totals[warp] = ofWarp;
-    }
-    if (threadIdx.x >= warps && threadIdx.x < kWarps)
-    {
-        totals[threadIdx.x] = Operation::kIdentity;
+        scratch[warp] = ofWarp;
     }
     __syncthreads();
-    return foldTotals(totals, warp, warps, operation);
+    float const mine = lane < warps ? scratch[lane] : Operation::kIdentity;
+    float const before = warpScan<kLanes>(mine, operation, total);
+    return __shfl_sync(kWholeWarp, before, static_cast<int>(warp));
 }
 
 } // namespace detail
@@ -114,28 +96,22 @@ __device__ float blockScan(float value, Operation operation, float* scratch, flo
 {
     float ofWarp = 0.0F;
     float const before = warpScan<kLanes>(value, operation, ofWarp);
-    if (threadIdx.x % kLanes == 0)
-    {
-        scratch[threadIdx.x / kLanes] = ofWarp;
-    }
-    __syncthreads();
-    uint32_t const lane = threadIdx.x % kLanes;
-    float const start =
-        warpScan<kLanes>(lane < blockDim.x / kLanes ? scratch[lane] : Operation::kIdentity, operation, total);
+    float const start = detail::scanBeforeWarp(ofWarp, operation, scratch, total);
     __syncthreads(); // nobody writes to scratch again before all have read it
-    return operation(__shfl_sync(kWholeWarp, start, static_cast<int>(threadIdx.x / kLanes)), before);
+    return operation(start, before);
 }
 
 namespace detail
 {
 
 constexpr int32_t kScanThreads = 512;               //!< of a block that has a row, at most
-constexpr int32_t kStagedThreads = 128;             //!< of a block that has several rows in shared memory
-constexpr int32_t kStagedWords = 9;                 //!< of a thread, in registers
-constexpr int32_t kStagedBytes = 256;               //!< of a thread that has a row, in shared memory, at most
-constexpr int32_t kSharedChunks = 1024;             //!< of a block that has a tile of a row
-constexpr int64_t kManyRows = 1024;                 //!< enough for all multiprocessors, a block each
-constexpr int64_t kVeryManyRows = 65536;            //!< enough for them, a thread each
+constexpr int32_t kScanStagedThreads = 128;         //!< of a block whose rows go through shared memory
+constexpr int32_t kScanStagedBytes = 32768;         //!< of those, at most
+constexpr int32_t kScanLongBytes = 16384;           //!< of rows of which a block has twice as many threads
+constexpr int32_t kScanThreadBytes = 256;           //!< of a row that a thread has, at most
+constexpr int32_t kScanTileChunks = 1024;           //!< of a block that has a tile of a row
+constexpr int64_t kScanManyRows = 1024;             //!< enough for all multiprocessors, a block each
+constexpr int64_t kScanVeryManyRows = 65536;        //!< enough for them, a thread each
 constexpr int64_t kLongColumns = 32768;             //!< of rows that are worth to be shared
 constexpr int64_t kMostColumns = int64_t{1} << 31U; //!< of rows that can be
 
@@ -152,7 +128,7 @@ struct ScanPolicy
 {
     ScanLoader loader;
     int32_t threads; //!< that have a row
-    int32_t each;    //!< chunks of a thread, or words of staged ones; of longer rows in a turn
+    int32_t each;    //!< chunks of a thread, or units of staged ones; of longer rows in a turn
 };
 
 //! What runs for rows that are made of chunks.
@@ -166,7 +142,7 @@ constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noex
     }
     // More chunks of 16 elements don't fit into registers.
     int32_t const ofGroup = chunks <= kWarp ? 1 : chunks <= 2 * kWarp ? 2 : size < 16 && chunks <= 4 * kWarp ? 4 : 0;
-    if (ofGroup == 1 || (ofGroup > 1 && rows > kManyRows))
+    if (ofGroup == 1 || (ofGroup > 1 && rows > kScanManyRows))
     {
         return {ScanLoader::kGroup, threads, ofGroup};
     }
@@ -175,27 +151,31 @@ constexpr ScanPolicy scanPolicy(int64_t rows, int64_t chunks, int32_t size) noex
     return {ScanLoader::kBlock, static_cast<int32_t>(std::min<int64_t>(needed, kScanThreads)), each};
 }
 
-//! What runs for others, of so many words of four bytes or wider elements; `bytes` of a word, of both tensors if they
-//! differ. A thread's words are odd, so that threads side by side read different banks.
-constexpr ScanPolicy stagedScanPolicy(int64_t rows, int64_t words, int32_t bytes) noexcept
+//! What runs for others. Unit: elements that are read together from shared memory; `bytes` of an element there. A
+//! thread has an odd number of units, so that threads side by side read different banks.
+constexpr ScanPolicy stagedScanPolicy(int64_t rows, int64_t columns, int32_t unit, int32_t bytes) noexcept
 {
+    constexpr int32_t kShort = 32; // elements of a thread, unless that takes more than a warp
     constexpr int32_t kWarp = static_cast<int32_t>(kLanes);
-    if (rows >= kVeryManyRows && words * bytes <= kStagedBytes)
+    int64_t const units = columns / unit;
+    if (unit > 1 && rows >= kScanVeryManyRows && columns * bytes <= kScanThreadBytes)
     {
-        return {ScanLoader::kStaged, 1, static_cast<int32_t>(words) | 1};
+        return {ScanLoader::kStaged, 1, static_cast<int32_t>(units) | 1};
     }
     int32_t threads = 1;
-    while (threads < kWarp && words > threads * kStagedWords)
+    while (threads < kWarp && units > int64_t{threads} * (kShort / unit))
     {
         threads *= 2;
     }
-    if (words > threads * kStagedWords)
+    int32_t const block = columns * bytes > kScanLongBytes ? 2 * kScanStagedThreads : kScanStagedThreads;
+    int64_t most = std::min(2 * kShort, kScanStagedBytes / kScanStagedThreads / bytes) / unit;
+    if (units > most * threads)
     {
-        int64_t const needed = (words + kStagedWords * kWarp - 1) / (kStagedWords * kWarp) * kWarp;
-        threads = static_cast<int32_t>(std::min<int64_t>(needed, 2 * kStagedThreads));
+        threads = block;
+        most = std::min(2 * kShort, kScanStagedBytes / block / bytes) / unit;
     }
-    int64_t const turns = (words + kStagedWords * threads - 1) / (kStagedWords * threads);
-    return {ScanLoader::kStaged, threads, static_cast<int32_t>((words + turns * threads - 1) / (turns * threads)) | 1};
+    int64_t const turns = (units + most * threads - 1) / (most * threads);
+    return {ScanLoader::kStaged, threads, static_cast<int32_t>((units + turns * threads - 1) / (turns * threads)) | 1};
 }
 
 template <int32_t Size, typename Operation>
@@ -350,7 +330,7 @@ __global__ void __launch_bounds__(kScanThreads)
     blockScanKernel(bool early, int64_t chunks, uint32_t tilesOfRow, Operation const operation, Output<Out> const out,
                     Input<In> const in, TileState* states)
 {
-    __shared__ alignas(16) float totals[2][kWarps];
+    __shared__ float totals[2][kWarps];
     __shared__ uint32_t taken;
     __shared__ float inRow;
     uint32_t const lane = threadIdx.x % kLanes;
@@ -378,23 +358,19 @@ __global__ void __launch_bounds__(kScanThreads)
         float numbers[Chunks][Size];
         float before[Chunks];
         float const ofWarp = scanChunks<true>(in, row, chunks, first, lane, kLanes, operation, numbers, before);
-        float const ofWarps = beforeWarp(ofWarp, operation, totals[turn]);
+        float total = 0.0F;
+        float const ofWarps = scanBeforeWarp(ofWarp, operation, totals[turn], total);
         if constexpr (Shared)
         {
             if (warp == 0)
             {
-                float const all = foldTotals(totals[turn], blockDim.x / kLanes, blockDim.x / kLanes, operation);
-                inRow = numberBefore(states + 1 + row * tilesOfRow, begin / tile, all, operation);
+                inRow = numberBefore(states + 1 + row * tilesOfRow, begin / tile, total, operation);
             }
             __syncthreads();
             carried = inRow;
         }
         float const start = operation(carried, ofWarps);
-        if (begin + tile < end)
-        {
-            uint32_t const warps = blockDim.x / kLanes;
-            carried = operation(carried, foldTotals(totals[turn], warps, warps, operation));
-        }
+        carried = operation(carried, total);
 #pragma unroll
         for (int32_t k = 0; k < Chunks; ++k)
         {
@@ -410,7 +386,7 @@ __global__ void __launch_bounds__(kScanThreads)
 //! Elements begin to end - 1 of a tensor of `count`, and their place in shared memory. Packed: the tensor begins at a
 //! multiple of 16 bytes, and whole packs are copied.
 template <typename T>
-struct StagedSpan
+struct ScanSpan
 {
     static constexpr int32_t kSize = Pack<T>::kSize;
 
@@ -466,54 +442,14 @@ struct StagedSpan
     }
 };
 
-//! Elements of a word of four bytes, if both tensors have as many; else 1.
-template <typename Out, typename In>
-constexpr int32_t kScanWord = sizeof(In) == sizeof(Out) && sizeof(In) < 4 ? 4 / static_cast<int32_t>(sizeof(In)) : 1;
-
-//! Word `word` of a row that is elements begin to end - 1 of shared memory: its first and last may be other rows', too.
-template <int32_t Unit, typename Operation, typename In>
-__device__ void loadWord(In const* x, float scale, int32_t word, int32_t begin, int32_t end, Operation /*operation*/,
-                         float (&numbers)[Unit])
-{
-    if (word * Unit >= begin && word * Unit + Unit <= end)
-    {
-        loadNumbers<Unit>(x, word, scale, numbers);
-        return;
-    }
-#pragma unroll
-    for (int32_t u = 0; u < Unit; ++u)
-    {
-        bool const mine = word * Unit + u >= begin && word * Unit + u < end;
-        numbers[u] = mine ? toNumber(x[word * Unit + u], scale) : Operation::kIdentity;
-    }
-}
-
-template <int32_t Unit, typename Out>
-__device__ void storeWord(Out* y, float inverse, int32_t word, int32_t begin, int32_t end, float const (&numbers)[Unit])
-{
-    if (word * Unit >= begin && word * Unit + Unit <= end)
-    {
-        storeNumbers<Unit>(y, word, numbers, inverse);
-        return;
-    }
-#pragma unroll
-    for (int32_t u = 0; u < Unit; ++u)
-    {
-        if (word * Unit + u >= begin && word * Unit + u < end)
-        {
-            toElement(y[word * Unit + u], numbers[u], inverse);
-        }
-    }
-}
-
-//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` neighbouring words of each: as
-//! many as fit into registers, or all of a row. A block has neighbouring rows, or one, which it scans in turns.
-template <typename Operation, typename Out, typename In>
-__global__ void __launch_bounds__(2 * kStagedThreads)
+//! Rows of any width, by way of shared memory. A row is that of `lanes` threads, `each` times Unit neighbouring
+//! elements of each. A block has neighbouring rows,
+//! or one, which it scans in turns. Unit: 1, or the elements of a word of one-byte elements, of which rows are made.
+template <int32_t Unit, typename Operation, typename Out, typename In>
+__global__ void __launch_bounds__(2 * kScanStagedThreads)
     stagedScanKernel(bool early, int64_t rows, int64_t columns, uint32_t lanes, int32_t each, int32_t resultsAt,
                      bool packed, Operation const operation, Output<Out> const out, Input<In> const in)
 {
-    constexpr int32_t kUnit = kScanWord<Out, In>;
     extern __shared__ uint4 pluginkitScan[];
     __shared__ float scratch[kWarps];
     auto* const elements = reinterpret_cast<In*>(pluginkitScan);
@@ -521,93 +457,73 @@ __global__ void __launch_bounds__(2 * kStagedThreads)
     uint32_t const lane = threadIdx.x % lanes;
     auto const group = static_cast<int32_t>(threadIdx.x / lanes);
     int64_t const inBlock = blockDim.x / lanes;
-    int64_t const firstRow = blockIdx.x * inBlock;
-    auto const some = static_cast<int32_t>(min(inBlock, rows - firstRow));
-    int64_t const last = (firstRow + some) * columns;
-    int64_t const ofTurn = lanes <= kLanes ? last : static_cast<int64_t>(lanes) * each * kUnit;
-    int64_t begin = firstRow * columns;
+    int64_t const first = blockIdx.x * inBlock;
+    auto const some = static_cast<int32_t>(min(inBlock, rows - first));
+    int64_t const ofTurn = static_cast<int64_t>(lanes) * each * Unit;
     float carried = Operation::kIdentity;
     waitForStream(early);
-    while (begin < last)
+    for (int64_t column = 0; column < columns; column += ofTurn)
     {
-        // A turn ends where a word does.
-        int64_t const end = min(last, packed ? begin / kUnit * kUnit + ofTurn : begin + ofTurn);
-        StagedSpan<In> const span{begin, end, rows * columns, packed};
-        StagedSpan<Out> const written{begin, end, rows * columns, packed};
+        int64_t const width = min(columns - column, ofTurn);
+        int64_t const begin = first * columns + column;
+        int64_t const end = begin + (some - 1) * columns + width;
+        ScanSpan<In> const span{begin, end, rows * columns, packed};
+        ScanSpan<Out> const written{begin, end, rows * columns, packed};
         span.load(in.data, elements);
         __syncthreads();
-        auto const width = static_cast<int32_t>(lanes <= kLanes ? columns : end - begin);
-        int32_t const from = group < some ? span.offset() + group * width : 0;
-        int32_t const to = group < some ? from + width : 0;
-        int32_t const firstWord = from / kUnit + static_cast<int32_t>(lane) * each;
-        int32_t const lastWord = min(firstWord + each, (to + kUnit - 1) / kUnit);
-        int32_t const shifted = written.offset() - span.offset(); // of tensors whose elements differ in size
-        float before = Operation::kIdentity;
-        for (int32_t part = 0; part < each; part += kStagedWords) // several only where a thread has a row
+        int32_t const from = static_cast<int32_t>(lane) * each; // counted in units, as all below
+        int32_t const mine = group < some ? min(static_cast<int32_t>(width) / Unit - from, each) : 0;
+        int32_t const at = mine > 0 ? group * static_cast<int32_t>(columns) + from * Unit : 0;
+        In const* const x = elements + span.offset() + at;
+        Out* const y = results + written.offset() + at;
+        float sum = Operation::kIdentity;
+#pragma unroll 4
+        for (int32_t j = 0; lanes > 1 && j < mine; ++j) // before a thread that has a row nothing comes
         {
-            float numbers[kStagedWords][kUnit];
-            float sum = Operation::kIdentity;
+            float numbers[Unit];
+            loadNumbers<Unit>(x, j, in.scale, numbers);
 #pragma unroll
-            for (int32_t j = 0; j < kStagedWords; ++j)
+            for (int32_t u = 0; u < Unit; ++u)
             {
-                int32_t const word = firstWord + part + j;
-                if (word < lastWord)
-                {
-                    loadWord(elements, in.scale, word, from, to, operation, numbers[j]);
-                    numbers[j][0] = operation(sum, numbers[j][0]);
-                    scanChunk(operation, numbers[j]);
-                    sum = numbers[j][kUnit - 1];
-                }
+                sum = operation(sum, numbers[u]);
             }
-            if (lanes > kLanes)
-            {
-                float total = 0.0F;
-                before = operation(carried, blockScan(sum, operation, scratch, total));
-                carried = operation(carried, total);
-            }
-            else if (lanes > 1)
-            {
-                before = beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
-            }
+        }
+        float total = 0.0F;
+        float running = lanes > kLanes ? operation(carried, blockScan(sum, operation, scratch, total))
+                                       : beforeLane(scanOfLanes(sum, operation, lane, lanes), lane, operation);
+        carried = operation(carried, total);
+#pragma unroll 4
+        for (int32_t j = 0; j < mine; ++j)
+        {
+            float numbers[Unit];
+            loadNumbers<Unit>(x, j, in.scale, numbers);
 #pragma unroll
-            for (int32_t j = 0; j < kStagedWords; ++j)
+            for (int32_t u = 0; u < Unit; ++u)
             {
-                int32_t const word = firstWord + part + j;
-                if (word < lastWord)
-                {
-#pragma unroll
-                    for (int32_t u = 0; u < kUnit; ++u)
-                    {
-                        numbers[j][u] = operation(before, numbers[j][u]);
-                    }
-                    storeWord(results, out.inverse, word + shifted, from + shifted, to + shifted, numbers[j]);
-                }
+                running = operation(running, numbers[u]);
+                numbers[u] = running;
             }
-            before = operation(before, sum);
+            storeNumbers<Unit>(y, j, numbers, out.inverse);
         }
         __syncthreads();
         written.store(out.data, results);
         __syncthreads(); // nobody loads the next turn's elements before all are written
-        begin = end;
     }
 }
 
-template <typename Operation, typename Out, typename In>
+template <int32_t Unit, typename Operation, typename Out, typename In>
 void launchStagedScan(cudaStream_t stream, int64_t rows, int64_t columns, bool packed, Operation operation,
                       Output<Out> out, Input<In> in) noexcept
 {
-    constexpr int64_t kUnit = kScanWord<Out, In>;
     constexpr bool kInPlace = sizeof(In) == sizeof(Out); // results take the elements' place
-    constexpr int32_t kBytes = static_cast<int32_t>(kUnit * (kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out)));
-    // Rows that aren't made of words begin and end within one.
-    int64_t const words = columns % kUnit == 0 ? columns / kUnit : (columns + kUnit - 2) / kUnit + 1;
-    ScanPolicy const policy = stagedScanPolicy(rows, words, kBytes);
-    int64_t const block = policy.threads > static_cast<int32_t>(kLanes) ? policy.threads : kStagedThreads;
+    constexpr int32_t kBytes = static_cast<int32_t>(kInPlace ? sizeof(In) : sizeof(In) + sizeof(Out));
+    ScanPolicy const policy = stagedScanPolicy(rows, columns, Unit, kBytes);
+    int64_t const block = std::max(policy.threads, kScanStagedThreads);
     int64_t const inBlock = block / policy.threads;
-    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * kUnit, columns) * inBlock;
+    int64_t const ofBlock = std::min(int64_t{policy.threads} * policy.each * Unit, columns) * inBlock;
     auto const packs = [&](size_t bytes) { return static_cast<size_t>(ofBlock) * bytes / kPackBytes + 2; };
     size_t const resultsAt = kInPlace ? 0 : packs(sizeof(In));
-    launchEarlyIfFew(stagedScanKernel<Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
+    launchEarlyIfFew(stagedScanKernel<Unit, Operation, Out, In>, static_cast<uint32_t>((rows + inBlock - 1) / inBlock),
                      {static_cast<uint32_t>(block), (resultsAt + packs(sizeof(Out))) * kPackBytes}, stream, rows,
                      columns, static_cast<uint32_t>(policy.threads), policy.each, static_cast<int32_t>(resultsAt),
                      packed, operation, out, in);
@@ -647,10 +563,12 @@ cudaError_t scanRows(cudaStream_t stream, int64_t rows, int64_t columns, Operati
     constexpr int32_t kSize = largest(Output<Out>::kSize, Input<In>::kSize);
     constexpr int32_t kThreads = std::min(Values::kThreads, kScanThreads);
     constexpr int32_t kSeveral = kSize < 16 ? 4 : 2;
+    constexpr int32_t kWord = sizeof(In) == 1 && sizeof(Out) == 1 ? 4 : 1;
     bool const packed = canPack(out.data, in.data);
     if (!packed || columns % kSize != 0)
     {
-        launchStagedScan(stream, rows, columns, packed, operation, out, in);
+        packed&& columns % kWord == 0 ? launchStagedScan<kWord>(stream, rows, columns, packed, operation, out, in)
+                                      : launchStagedScan<1>(stream, rows, columns, packed, operation, out, in);
         return cudaGetLastError();
     }
     int64_t const chunks = columns / kSize;
@@ -665,14 +583,14 @@ template <int32_t Size, typename Operation, typename Out, typename In>
 cudaError_t scanShared(cudaStream_t stream, int64_t rows, int64_t columns, Operation operation, Output<Out> out,
                        Input<In> in, void* workspace) noexcept
 {
-    int64_t const tiles = (columns / Size + kSharedChunks - 1) / kSharedChunks;
+    int64_t const tiles = (columns / Size + kScanTileChunks - 1) / kScanTileChunks;
     auto const bytes = static_cast<size_t>(1 + rows * tiles) * sizeof(TileState);
     if (cudaError_t const error = cudaMemsetAsync(workspace, 0, bytes, stream); error != cudaSuccess)
     {
         return error;
     }
     constexpr int32_t kEach = 4;
-    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kSharedChunks / kEach, 0, stream>>>(
+    blockScanKernel<Size, kEach, true><<<static_cast<uint32_t>(rows * tiles), kScanTileChunks / kEach, 0, stream>>>(
         false, columns / Size, static_cast<uint32_t>(tiles), operation, out, in, static_cast<TileState*>(workspace));
     return cudaGetLastError();
 }
@@ -687,8 +605,8 @@ inline int64_t scanWorkspace(int64_t rows, int64_t columns) noexcept
     {
         return 0;
     }
-    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kSharedChunks + 1;
-    return (1 + std::min(rows, detail::kManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
+    int64_t const tiles = std::min(columns, detail::kMostColumns) / detail::kScanTileChunks + 1;
+    return (1 + std::min(rows, detail::kScanManyRows - 1) * tiles) * static_cast<int64_t>(sizeof(detail::TileState));
 }
 
 //! Starts the kernel on a stream, which may be `tuned` (tuning.cuh), and returns at once; without elements it starts
@@ -719,7 +637,7 @@ cudaError_t launchScan(Stream const& stream, int64_t rows, int64_t columns, Oper
                        Input<In> in, void* workspace) noexcept
 {
     constexpr int32_t kSize = detail::largest(Output<Out>::kSize, Input<In>::kSize);
-    if (workspace == nullptr || rows <= 0 || rows >= detail::kManyRows || columns < detail::kLongColumns ||
+    if (workspace == nullptr || rows <= 0 || rows >= detail::kScanManyRows || columns < detail::kLongColumns ||
         columns > detail::kMostColumns)
     {
         return launchScan(stream, rows, columns, operation, out, in);

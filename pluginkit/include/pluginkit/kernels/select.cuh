@@ -311,6 +311,7 @@ __global__ void __launch_bounds__(Threads)
     int32_t const lastUnit = min(firstUnit + ofWarp, last);
     waitForStream();
     int32_t mine = 0;
+#pragma unroll 8
     for (int32_t word = firstUnit * static_cast<int32_t>(kLanes) + lane;
          word < min(lastUnit * static_cast<int32_t>(kLanes), words); word += static_cast<int32_t>(kLanes))
     {
@@ -336,11 +337,14 @@ __global__ void __launch_bounds__(Threads)
         *found = selected;
     }
     begin += inBlock;
+    int32_t word = firstUnit * static_cast<int32_t>(kLanes) + lane;
+    uint32_t next = firstUnit < lastUnit && word < words ? bits[word] : 0;
     for (int32_t unit = firstUnit; unit < lastUnit; ++unit)
     {
-        int32_t const word = unit * static_cast<int32_t>(kLanes) + lane;
-        begin += writeSelected<32>(shape, word < words ? bits[word] : 0, unit * kSelectUnit, begin, selected,
-                                   lists[warp], indices);
+        uint32_t const here = next;
+        word += static_cast<int32_t>(kLanes);
+        next = unit + 1 < lastUnit && word < words ? bits[word] : 0; // under way while this one is written
+        begin += writeSelected<32>(shape, here, unit * kSelectUnit, begin, selected, lists[warp], indices);
     }
 }
 
