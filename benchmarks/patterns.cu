@@ -273,7 +273,7 @@ void measureAfter(Memory const& memory, char const* type, char const* what, int6
 struct Types
 {
     char const* name;
-    my_plugin::MyPluginPrecision precision;
+    my_plugin::Precision precision;
     float limit; //!< above it are the elements whose last byte is 63
 };
 
@@ -642,7 +642,7 @@ int main(int count, char** arguments)
         copySeconds(memory, int64_t{1} << 28U, 1);
     }
     copies(memory);
-    using Precision = my_plugin::MyPluginPrecision;
+    using Precision = my_plugin::Precision;
 #if PATTERNS_TYPE == 0
     everything<float>({"float32", Precision::kFLOAT, 0.49F}, memory);
 #elif PATTERNS_TYPE == 1

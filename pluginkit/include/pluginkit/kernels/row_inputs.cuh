@@ -153,25 +153,27 @@ __device__ void loadOne(kernels::Row<T> const& in, Chunk<Size, Whole> const& chu
     if constexpr (Whole)
     {
         loadNumbers<Size>(in.data, chunk.column / Size, in.scale, numbers);
-        return;
     }
-    if constexpr (Size % Pack<T>::kSize == 0)
+    else
     {
-        // Nothing is read behind the row.
-        if (chunk.column + Size + static_cast<int64_t>(sizeof(uint32_t) / sizeof(T)) <= chunk.columns)
+        if constexpr (Size % Pack<T>::kSize == 0)
         {
-#pragma unroll
-            for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
+            // Nothing is read behind the row.
+            if (chunk.column + Size + static_cast<int64_t>(sizeof(uint32_t) / sizeof(T)) <= chunk.columns)
             {
-                Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
-            }
-            return;
-        }
-    }
 #pragma unroll
-    for (int32_t j = 0; j < Size; ++j)
-    {
-        numbers[j] = toNumber(in.data[chunk.column + j], in.scale);
+                for (int32_t j = 0; j < Size; j += Pack<T>::kSize)
+                {
+                    Conversion<T>::unpack(loadShifted(in.data, chunk.column + j), in.scale, numbers + j);
+                }
+                return;
+            }
+        }
+#pragma unroll
+        for (int32_t j = 0; j < Size; ++j)
+        {
+            numbers[j] = toNumber(in.data[chunk.column + j], in.scale);
+        }
     }
 }
 
