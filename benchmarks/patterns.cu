@@ -1,6 +1,7 @@
 // Kernel patterns on pluginkit's device headers: times, and the rate of copies in the same run; a JSON object a line on
 // stdout. `python benchmarks/patterns.py` compiles it once for each type (PATTERNS_TYPE, 0 to 3), with the kernel that
-// `pluginkit new` writes, and runs it.
+// `pluginkit new` writes, and runs it: `program CASES WIDTHS BYTES`, each a list with commas: of the cases that are
+// measured (none: all), of the widths of rows that curves have, and of the sizes of tensors.
 #include "../tests/cuda_on_cpu/sources/layer_norm.cuh"
 #include "measuring.cuh"
 #include "my_plugin_signature.h"
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -32,6 +34,42 @@ namespace
 
 constexpr int64_t kElements = int64_t{1} << 27U;
 constexpr int64_t kColumns = 4096;
+
+//! What this run measures.
+struct Asked
+{
+    std::vector<std::string> cases; //!< none: all
+    std::vector<int64_t> widths;
+    std::vector<int64_t> bytes;
+
+    bool has(std::string const& what) const
+    {
+        return cases.empty() || std::find(cases.begin(), cases.end(), what) != cases.end();
+    }
+};
+
+Asked asked; // NOLINT: a program's arguments
+
+std::vector<std::string> splitAt(std::string const& text)
+{
+    std::vector<std::string> parts;
+    std::stringstream all(text);
+    for (std::string part; std::getline(all, part, ',');)
+    {
+        parts.push_back(part);
+    }
+    return parts;
+}
+
+std::vector<int64_t> numbersIn(std::string const& text)
+{
+    std::vector<int64_t> numbers;
+    for (auto const& part : splitAt(text))
+    {
+        numbers.push_back(std::stoll(part));
+    }
+    return numbers;
+}
 
 struct Leaky
 {
@@ -191,6 +229,10 @@ template <typename Work>
 void measure(char const* type, std::string const& what, int64_t elements, int64_t columns, double moved, int repeats,
              Work work)
 {
+    if (!asked.has(what))
+    {
+        return;
+    }
     double const time = seconds([&] { check(work()); }, repeats);
     std::printf("{\"type\": \"%s\", \"case\": \"%s\", \"elements\": %lld, \"columns\": %lld, \"us\": %.2f, "
                 "\"gb_per_s\": %.1f}\n",
@@ -210,6 +252,10 @@ template <typename Work>
 void measureAfter(Memory const& memory, char const* type, char const* what, int64_t elements, double moved, int repeats,
                   Work work)
 {
+    if (!asked.has(what))
+    {
+        return;
+    }
     double const before = seconds([&] { check(loadAndStored(memory)); }, repeats);
     double const both = seconds(
         [&]
@@ -227,7 +273,7 @@ void measureAfter(Memory const& memory, char const* type, char const* what, int6
 struct Types
 {
     char const* name;
-    my_plugin::MyPluginPrecision precision;
+    my_plugin::Precision precision;
     float limit; //!< above it are the elements whose last byte is 63
 };
 
@@ -297,10 +343,6 @@ void norms(char const* type, std::string const& suffix, Memory const& memory, in
     auto const y = kernels::output<T>(memory.c, kScale);
     measure(type, "rms_norm" + suffix, count, columns, 2 * bytes, 1,
             [&] { return kernels::launchRows(stream, many, columns, RmsNorm{width}, y, x, w); });
-    if (columns != kColumns)
-    {
-        return;
-    }
     measure(type, "layer_norm" + suffix, count, columns, 2 * bytes, 1,
             [&] { return kernels::launchRows(stream, many, columns, LayerNorm{width}, y, x, w, w); });
     measure(type, "add+rms_norm" + suffix, count, columns, 3 * bytes, 1,
@@ -330,6 +372,32 @@ auto softmax(Memory const& memory, Size const& size)
         return kernels::launchRows(stream, size.count / size.columns, size.columns, Softmax{},
                                    kernels::output<T>(memory.c, kScale), kernels::input<T>(memory.a, kScale));
     };
+}
+
+//! One number of each row.
+template <typename T>
+void rowMost(Types const& types, Memory const& memory, Size const& size)
+{
+    int64_t const rows = size.count / size.columns;
+    measure(types.name, "row max", size.count, size.columns, static_cast<double>(size.count + rows) * sizeof(T), 1,
+            [&]
+            {
+                return kernels::launchRows(stream, rows, size.columns, RowMax{},
+                                           kernels::rowOutput<T>(memory.c, kScale),
+                                           kernels::input<T>(memory.a, kScale));
+            });
+}
+
+//! A mask of the largest of each row.
+template <typename T>
+void topK(Types const& types, Memory const& memory, Size const& size)
+{
+    measure(types.name, "top-k mask", size.count, size.columns, static_cast<double>(size.count) * (sizeof(T) + 1), 1,
+            [&]
+            {
+                return kernels::launchTopK(stream, size.count / size.columns, size.columns, 8, Mask{},
+                                           kernels::output<int8_t>(memory.c), kernels::input<T>(memory.a, kScale));
+            });
 }
 
 template <typename T>
@@ -436,22 +504,14 @@ void large(Types const& types, Memory const& memory)
     point<T>(types, memory, size, 1);
     elementwise<T>(types, memory, kElements);
     weighted<T>(type, memory, kElements, kColumns);
-    int64_t const rows = kElements / kColumns;
-    auto const most = kernels::rowOutput<T>(memory.c, kScale);
-    one("row max", bytes + static_cast<double>(rows) * sizeof(T), [&]
-        { return kernels::launchRows(stream, rows, kColumns, RowMax{}, most, kernels::input<T>(memory.a, kScale)); });
+    rowMost<T>(types, memory, size);
     measure(type, "cumsum, one row", kElements, kElements, 2 * bytes, 1,
             [&]
             {
                 return kernels::launchScan(stream, 1, kElements, kernels::Sum{}, kernels::output<T>(memory.c, kScale),
                                            kernels::input<T>(memory.a, kScale), memory.workspace);
             });
-    one("top-k mask", bytes + static_cast<double>(kElements),
-        [&]
-        {
-            return kernels::launchTopK(stream, rows, kColumns, 8, Mask{}, kernels::output<int8_t>(memory.c),
-                                       kernels::input<T>(memory.a, kScale));
-        });
+    topK<T>(types, memory, size);
     one("NCHW to NHWC", 2 * bytes,
         [&] { return kernels::launchTranspose<T>(stream, 128, 256, kElements / 128 / 256, memory.a, memory.c); });
     one("pad constant", paddedBytes(size) * sizeof(T), padded<T>(memory, size, kernels::PadMode::kConstant));
@@ -467,6 +527,10 @@ template <typename Work>
 void replay(char const* type, char const* what, Work work)
 {
     constexpr int kLaunches = 100;
+    if (!asked.has(what) && std::string{what}.find("load and store") == std::string::npos)
+    {
+        return;
+    }
     check(work()); // loads the kernel, which a capture must not
     check(cudaStreamSynchronize(stream));
     cudaGraph_t graph = nullptr;
@@ -511,15 +575,17 @@ void everything(Types const& types, Memory const& memory)
 {
     large<T>(types, memory);
     tiny<T>(types, memory);
-    for (int64_t const columns : {32, 64, 100, 128, 256, 512, 1000, 1001, 1024, 2048, 8192, 16384, 32768, 65536})
+    for (int64_t const columns : asked.widths)
     {
         Size const size{kElements - kElements % columns, columns, 64};
         auto const bytes = static_cast<double>(size.count) * sizeof(T);
         measure(types.name, "softmax", size.count, columns, 2 * bytes, 1, softmax<T>(memory, size));
         measure(types.name, "cumsum", size.count, columns, 2 * bytes, 1, cumsum<T>(memory, size));
         weighted<T>(types.name, memory, size.count, columns);
+        rowMost<T>(types, memory, size);
+        topK<T>(types, memory, size);
     }
-    for (int64_t bytes = 4096; bytes <= int64_t{1} << 30U; bytes *= 8)
+    for (int64_t const bytes : asked.bytes)
     {
         int64_t const count = bytes / static_cast<int64_t>(sizeof(T));
         if (count != kElements)
@@ -535,8 +601,14 @@ void everything(Types const& types, Memory const& memory)
 
 } // namespace
 
-int main()
+int main(int count, char** arguments)
 {
+    if (count != 4)
+    {
+        std::fprintf(stderr, "usage: %s CASES WIDTHS BYTES\n", arguments[0]);
+        return 1;
+    }
+    asked = {splitAt(arguments[1]), numbersIn(arguments[2]), numbersIn(arguments[3])};
     Memory memory{};
     check(cudaStreamCreate(&stream));
     constexpr size_t kBytes = (size_t{1} << 30U) / 8 * 9; // a tensor of 1 GiB with a rim
@@ -570,7 +642,7 @@ int main()
         copySeconds(memory, int64_t{1} << 28U, 1);
     }
     copies(memory);
-    using Precision = my_plugin::MyPluginPrecision;
+    using Precision = my_plugin::Precision;
 #if PATTERNS_TYPE == 0
     everything<float>({"float32", Precision::kFLOAT, 0.49F}, memory);
 #elif PATTERNS_TYPE == 1

@@ -2,9 +2,11 @@
 
 It compiles `patterns.cu` and the kernel that `pluginkit new` writes by nvcc, measures each pattern in each type, with
 rows of 4096 and 134 million elements, over widths of rows and over sizes, the smaller ones also after a kernel that
-doesn't start the next one early; then, by `--torch`, what torch takes for the same, eager and compiled; by `--cub` what
-CUB's device-wide algorithms take. The exit code is 1 where a share is below its limit, or a pattern takes longer than
-CUB by more than 2 %. `patterns_tables.py` writes the record's figures into the documents.
+doesn't start the next one early. Half of the widths and sizes are drawn at random, by a seed that is the day's number
+and that the record has: a width that nobody chose shows what its neighbours are worth. Then, by `--torch`, it measures
+what torch takes for the same, eager and compiled; by `--cub` what CUB's device-wide algorithms take. The exit code is 1
+where a share is below its limit, or a pattern takes longer than CUB by more than 2 %. `patterns_tables.py` writes the
+record's figures into the documents.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import records
-from patterns_tables import TYPES, missed, tables
+from patterns_tables import COLUMNS, TYPES, missed, tables
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +37,8 @@ from pluginkit.paths import include_dir
 
 HERE = Path(__file__).resolve().parent
 SIGNATURE = f"x:{','.join(TYPES)}:n,c,h,w"
+WIDTHS = (32, 64, 128, 512, 1000, 1001, 1024, 8192, 16384, 65536)
+SIZES = (2**12, 2**15, 2**21, 2**30)
 
 
 def main() -> int:
@@ -41,9 +46,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Kernel patterns, as shares of the copy rate.")
     parser.add_argument("--torch", action="store_true", help="measure torch, too")
     parser.add_argument("--cub", action="store_true", help="measure CUB, too")
+    parser.add_argument("--only", default="", metavar="CASE,CASE", help="measure these alone, and write no record")
+    parser.add_argument("--seed", type=int, default=int(f"{dt.datetime.now(tz=dt.timezone.utc):%Y%m%d}"))
     parser.add_argument("--out", type=Path, default=HERE / "results", help="the record's folder")
     options = parser.parse_args()
-    lines = _measured()
+    lines = _measured(options.only, options.seed)
+    if options.only:
+        for line in lines:
+            sys.stdout.write(f"{json.dumps(line)}\n")
+        return 0
     others: dict[str, list[dict[str, Any]]] = {"torch": [], "cub": []}
     try:
         if options.cub:
@@ -51,12 +62,20 @@ def main() -> int:
         if options.torch:
             others["torch"] = _torch()
     except subprocess.CalledProcessError as error:
-        _recorded(lines, options.out, others)
+        _recorded(lines, options.out, others, options.seed)
         raise SystemExit(f"the record lacks what this should have measured: {error}") from None
-    return _recorded(lines, options.out, others)
+    return _recorded(lines, options.out, others, options.seed)
 
 
-def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dict[str, Any]]]) -> int:
+def drawn(seed: int) -> tuple[list[int], list[int]]:
+    """The widths of rows and the bytes of tensors that are measured: half of them chosen, half drawn by a seed."""
+    random = Random(seed)
+    bytes_ = [16384 * round(65536 ** random.random()) for _ in SIZES]
+    widths = [round(8 * 16384 ** random.random()) for _ in WIDTHS]
+    return sorted({*WIDTHS, *widths} - {COLUMNS}), sorted({*SIZES, *bytes_})
+
+
+def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dict[str, Any]]], seed: int) -> int:
     """Write what `patterns.cu`, torch and CUB printed as a record, and show it."""
     device, peak = next((line["gpu"], line["peak_gb_per_s"]) for line in lines if "gpu" in line)
     copied = [line for line in lines if "copy_bytes" in line]
@@ -76,6 +95,7 @@ def _recorded(lines: list[dict[str, Any]], out: Path, others: dict[str, list[dic
     date = dt.datetime.now(tz=dt.timezone.utc)
     record = {
         "device": device,
+        "seed": seed,
         "date": date.isoformat(timespec="seconds"),
         "copies": [
             {"type": kind, "bytes": size, "gb_per_s": rate}
@@ -117,23 +137,24 @@ def _copied_us(copies: dict[int, float], moved: float) -> float:
     return float(np.interp(moved / 2, sizes, times))
 
 
-def _measured() -> list[dict[str, Any]]:
+def _measured(only: str, seed: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         project = scaffold.new("MyPlugin", directory=Path(folder), inputs=[SIGNATURE])
         manifest = Manifest.load(project)
         (project / "src" / file_name(manifest)).write_text(header(manifest))
         sources = [HERE / "patterns.cu", project / "src" / "my_plugin.cu"]
-        return _of_each_type([f"-I{include_dir()}", f"-I{project / 'src'}", *sources], Path(folder))
+        asked: list[str | Path] = [only, *(",".join(map(str, numbers)) for numbers in drawn(seed))]
+        return _of_each_type([f"-I{include_dir()}", f"-I{project / 'src'}", *sources], Path(folder), asked)
 
 
 def _cub() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        return _of_each_type([HERE / "patterns_cub.cu"], Path(folder))
+        return _of_each_type([HERE / "patterns_cub.cu"], Path(folder), [])
 
 
-def _of_each_type(arguments: list[str | Path], folder: Path) -> list[dict[str, Any]]:
+def _of_each_type(arguments: list[str | Path], folder: Path, asked: list[str | Path]) -> list[dict[str, Any]]:
     """Compile a program for each type, all at once, and run them, one after another."""
-    command = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native"]
+    command: list[str | Path] = [toolchain.nvcc().best().path, "-std=c++17", "-O3", "-arch=native"]
 
     def compiled(number: int) -> Path:
         program = folder / f"program{number}"
@@ -142,7 +163,10 @@ def _of_each_type(arguments: list[str | Path], folder: Path) -> list[dict[str, A
 
     with ThreadPoolExecutor() as pool:
         programs = list(pool.map(compiled, range(len(TYPES))))
-    printed = [subprocess.run([one], check=True, stdout=subprocess.PIPE, text=True).stdout for one in programs]
+    printed = [
+        subprocess.run([str(one), *map(str, asked)], check=True, stdout=subprocess.PIPE, text=True).stdout
+        for one in programs
+    ]
     return [
         {"type": kind, **json.loads(line)}
         for kind, text in zip(TYPES, printed, strict=True)
