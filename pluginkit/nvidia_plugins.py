@@ -43,6 +43,14 @@ def plugins(name: str, *, tensorrt: str = "") -> list[Listed]:
     return [one for one in (*older, *newer) if not tensorrt or _lists(one, tensorrt)]
 
 
+def releases(name: str) -> str:
+    """When TensorRT's plugin library has had each version of a plugin, for people; empty if it never had one."""
+    found: dict[str, list[str]] = {}
+    for one in plugins(name):
+        found.setdefault(one.version, []).append(one.when)
+    return "; ".join(f"version {version}: {', '.join(when)}" for version, when in found.items())
+
+
 def rtx_plugins(name: str) -> tuple[str, ...]:
     """The versions of a plugin that TensorRT-RTX's registry has of its own."""
     return tuple(_data()["rtx_plugins"].get(name, ()))

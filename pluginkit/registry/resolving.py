@@ -292,9 +292,7 @@ def _missing(label: str, version: str, answer: PluginResolution) -> tuple[str, s
         there = ", ".join(map(shown, answer.others))
         fix = "Versions and namespaces are exact: the node's plugin_version and plugin_namespace must be the plugin's."
         return f"{label} {version} is in no store; there is {there}.", fix
-    listed = nvidia_plugins.plugins(answer.identity[0])
-    if listed:
-        when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
+    if when := nvidia_plugins.releases(answer.identity[0]):
         return f"{label} {version} is in no store.", f"TensorRT's own plugin library has it ({when})."
     return (
         f"{label} {version} is in no store.",

@@ -156,8 +156,7 @@ def _missing(one: Implementation, libraries: Sequence[PluginLibrary]) -> Iterato
     elif one.place.node.domain in {"", "ai.onnx"} and onnx.defs.has(node.op_type):
         fault = f"{node.op_type} is an operator of ONNX that NVIDIA's parser does not have."
         yield Problem("error", fault, _WRITE, "M11", label)
-    elif listed := nvidia_plugins.plugins(node.op_type):
-        when = "; ".join(f"version {one.version}: {one.when}" for one in listed)
+    elif when := nvidia_plugins.releases(node.op_type):
         fault = f"{wanted} is in no library that is given, nor in TensorRT-RTX."
         fix = f"TensorRT's own plugin library has {node.op_type} ({when}): build the model with that TensorRT."
         yield Problem("error", fault, fix, "M11", label)
