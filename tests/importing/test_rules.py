@@ -268,7 +268,8 @@ def test_plugins_of_nvidias_own_libraries(tmp_path: Path) -> None:
 
     assert not [one for one in reported("ROIAlign_TRT", "2") if one.rule in {"M2", "M11"}], "TensorRT-RTX has it"
     problem = one([one for one in reported("LReLU_TRT", "1") if one.rule != "M14"], "M11")
-    assert "TensorRT's own plugin library has LReLU_TRT (version 1: TensorRT 8.5, TensorRT 10.0 to 10.16)" in problem.fix
+    said = "TensorRT's own plugin library has LReLU_TRT (version 1: TensorRT 8.5, TensorRT 10.0 to 10.16)"
+    assert said in problem.fix
 
 
 @pytest.mark.parametrize(
