@@ -216,7 +216,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     [
         (["--engine", "--sweep", "4KiB..1MiB"], "--sweep is for a plugin alone"),
         (["--engine", "--fp8"], "no float8 engines"),
-        (["--without", "x.onnx"], "--without is for engines"),
+        (["--without", "x.onnx"], "is a model, and not a plugin's project"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -241,6 +241,11 @@ def test_an_engine_is_deserialized(engines: type[Engines], tmp_path: Path, wrong
 def test_no_engine_is_deserialized_where_nothing_can(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tensorrt8, "find", lambda: None)
     assert loading.deserialize(tmp_path / "model.plan", []) is None
+
+
+def test_options_of_engines_are_for_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["bench", str(tmp_path), "--without", "x.onnx"]) == 2
+    assert "--without is for engines" in capsys.readouterr().err
 
 
 def test_a_median_has_bounds() -> None:

@@ -102,8 +102,9 @@ def check(engine: Path, system: str | None, named: tuple[Path, ...], asked: Regi
         )
         return _code(found, loaded)
     console = terminal.console()
+    count = f"{len(found.plugins)} plugin{'' if len(found.plugins) == 1 else 's'}"
     how = {"note": f"by {engines.sidecar(engine).name}", "guess": "guessed from its bytes; there is no note next to it"}
-    console.print(Text.assemble((str(engine), "bold"), f" needs {len(found.plugins)} plugins ({how[found.by]})"))
+    console.print(Text.assemble((str(engine), "bold"), f" needs {count} ({how[found.by]})"))
     for one in found.plugins:
         by = f"{one.chosen.bundle.label} ({digests.short(one.chosen.digest)})" if one.chosen else "nothing"
         console.print(Text.assemble(f"  {shown(one.identity)}: ", (by, "green" if one.chosen else "bold red")))

@@ -22,6 +22,7 @@ from pluginkit.cli.testing.precisions import chosen, measured_precisions
 from pluginkit.errors import UsageError
 from pluginkit.importing.engines.measuring import EngineOptions
 from pluginkit.process import files
+from pluginkit.process.escapes import quoted
 from pluginkit.run.options import Step
 
 BUILDS = 300.0
@@ -122,6 +123,11 @@ def command(
         engine_bench.check(project, precisions, {**alone, "--farm": farm, "--on": on, "--plot": picture})
         asked_for = EngineOptions(project, plugins, without, profiles, precisions, seed, max(timeout, BUILDS))
         return engine_bench.measure(asked_for, json_file, html)
+    if project.suffix == ".onnx":
+        raise UsageError(
+            f"{project} is a model, and not a plugin's project.",
+            hint=f"pluginkit bench {quoted(str(project))} --engine measures the engine that TensorRT 8 builds of it.",
+        )
     of_engines = {"--plugins": plugins, "--without": without, "--profile": profiles, "--html": html}
     if given := [name for name, value in of_engines.items() if value]:
         raise UsageError(f"{given[0]} is for engines.", hint="Give MODEL.onnx and --engine with it.")
