@@ -29,16 +29,19 @@ class ContractReport(CheckReport, JsonReport):
 
     def summary(self) -> str:
         """How many checks ended in which way."""
-        endings = dict.fromkeys(one.ending for one in self.results)
-        counts = ", ".join(f"{self.count(one)} {one.value}" for one in endings)
-        return f"{self.library.name}: {len(self.results)} checks: {counts}"
+        return f"{self.library.name}: {self.counts}"
 
     def rows(self) -> Iterator[Sequence[str]]:
         """The findings."""
         yield "result", "check", "what was observed", "fix"
         for one in self.results:
             if one.is_finding:
-                yield one.ending.value, f"{one.check} {CHECKS[one.check].title}", one.text, CHECKS[one.check].fix
+                yield (
+                    self.ending_of(one).value,
+                    f"{one.check} {CHECKS[one.check].title}",
+                    one.text,
+                    CHECKS[one.check].fix,
+                )
 
 
 def located(

@@ -19,7 +19,7 @@ from pluginkit.importing import onnx_graph
 from pluginkit.importing.implementations import wanted
 from pluginkit.importing.onnx_graph import Place
 from pluginkit.library.problem import Problem
-from pluginkit.registry.bundles import compatibility, conflicts
+from pluginkit.registry.bundles import compatibility, conflicts, digests
 from pluginkit.registry.bundles.bundle import Bundle, Variant
 from pluginkit.registry.bundles.systems import System
 from pluginkit.registry.storage.index import Entry
@@ -160,6 +160,13 @@ class Resolver:
             self._answers[identity] = self._look(identity)
         return self._answers[identity]
 
+    def absent(self, identity: Identity) -> tuple[str, ...]:
+        """The digests of the bundles that the lock names for a plugin, where no store has any of them; else none."""
+        named = (self.locked or {}).get(shown(identity), frozenset[str]())
+        if named & {entry.digest for _, entry in self.stores.having(*identity)}:
+            return ()
+        return tuple(sorted(named))
+
     def _look(self, identity: Identity) -> PluginResolution:
         rejected: list[Rejected] = []
         for sources, entry in self.stores.having(*identity):
@@ -243,6 +250,9 @@ def _implementation(
             return Node(place, "TensorRT's plugins", identity)
         if resolver.plugin(identity).chosen:
             return Node(place, "bundle", identity)
+    # Before what else might implement it: the lock says that this plugin does, and its bundle is only not here.
+    if locked := [identity for identity in identities if resolver.absent(identity)]:
+        return Node(place, "missing", locked[0])
     if name in native:
         return Node(place, "native")
     if name in functions:
@@ -269,7 +279,8 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
         if len(bundles) > 1 and resolver.locked is None:
             found.append(conflicts.between(label, version, bundles))
         if answer.chosen is None:
-            found.append(Problem("error", *_missing(label, version, answer), "missing"))
+            told = _absent(label, version, resolver.absent(identity)) or _missing(label, version, answer)
+            found.append(Problem("error", *told, "missing"))
     libraries: dict[Identity, set[str]] = {}
     for one in {answer.chosen.variant.digest: answer.chosen for answer in answers.values() if answer.chosen}.values():
         for plugin in one.bundle.plugins:
@@ -278,6 +289,16 @@ def _problems(answers: Mapping[Identity, PluginResolution], resolver: Resolver) 
         if len(names) > 1 and identity not in answers:
             found.append(conflicts.between(_label(identity), identity[1], names))
     return found
+
+
+def _absent(label: str, version: str, locked: tuple[str, ...]) -> tuple[str, str] | None:
+    if not locked:
+        return None
+    names = " or ".join(map(digests.short, locked))
+    return (
+        f"{label} {version}: the lock names the bundle {names}, which is in no store or registry that was searched.",
+        "pluginkit fetch MODEL.onnx --locked --from STORE copies it; --registry HOST/REPOSITORY downloads it.",
+    )
 
 
 def _missing(label: str, version: str, answer: PluginResolution) -> tuple[str, str]:

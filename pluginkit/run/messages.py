@@ -126,7 +126,8 @@ def _facts(report: Report) -> Iterator[tuple[bool, str]]:
         yield True, f"failed in {', '.join(bad_registries)}"
     elif report.registries and not report.cases:
         yield False, f"right in {', '.join(verdict.network for verdict in report.registries)}"
-    if count := len(report.warnings) + len(report.unjudged):
+    # In a strict run a warning is a failure, and told as one.
+    if count := (0 if report.strict else len(report.warnings)) + len(report.unjudged):
         yield False, f"{count} warning{'' if count == 1 else 's'}"
 
 

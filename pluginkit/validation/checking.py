@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -70,9 +71,24 @@ class CheckReport:
         return sum(one.ending is ending for one in self.results)
 
     @property
+    def counts(self) -> str:
+        """How many checks there were, and how many ended in which way: `3 checks: 1 passed, 2 warnings`."""
+        endings = Counter(self.ending_of(one) for one in self.results)
+        parts = [
+            f"{endings[one]} {one.value}{'s' * (one is Ending.WARNING and endings[one] > 1)}"
+            for one in Ending
+            if endings[one]
+        ]
+        return f"{len(self.results)} check{'s' * (len(self.results) != 1)}: {', '.join(parts) or 'none asked'}"
+
+    def ending_of(self, one: CheckResult) -> Ending:
+        """How a check counts: with `strict` a warning has failed."""
+        return Ending.FAILED if self.strict and one.ending is Ending.WARNING else one.ending
+
+    @property
     def bad(self) -> tuple[CheckResult, ...]:
         """The results that make the run fail."""
-        return tuple(one for one in self.results if one.ending.bad or (self.strict and one.ending is Ending.WARNING))
+        return tuple(one for one in self.results if self.ending_of(one).bad)
 
     @property
     def exit_code(self) -> int:

@@ -609,8 +609,12 @@ def behind_another(middle: Sequence[onnx.NodeProto] = ()) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("given", ["a:n,8", "a:float32:n,8", "b:n,6"])
 def test_a_shape_that_is_given(given: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"the type of input 0 of node own is not known.*--shape 'b:DIMS'"):
+    with pytest.raises(
+        UsageError, match=r"the type of input 0 of node own is not known.*--shape 'b:TYPE:DIMS'"
+    ) as caught:
         extracted(tmp_path, behind_another(), "acme::Own")
+    assert "--plugins" in caught.value.message
+    assert "--node" not in caught.value.hint, "there is one node"
     found = extracted(tmp_path, behind_another(), "acme::Own", declared=[given])
     assert found.manifest.inputs[0].shape == ("n", "c")
     assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (6, 6, 6)}
@@ -623,6 +627,56 @@ def test_a_shape_that_is_given(given: str, tmp_path: Path) -> None:
 def test_a_shape_that_is_none(given: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         extracted(tmp_path, behind_another(), "acme::Own", declared=[given])
+
+
+def between_scales(**attributes: Any) -> onnx.ModelProto:
+    """An operator of INT8 between QuantizeLinear and DequantizeLinear, which says its scales as a plugin has them."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], "quantize"),
+        helper.make_node("Own", ["q"], ["p"], "own", domain="acme", mode=1, **attributes),
+        helper.make_node("DequantizeLinear", ["p", "s", "z"], ["y"], "dequantize"),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.float32(0.05), "s"),
+        onnx.numpy_helper.from_array(np.int8(0), "z"),
+    ]
+    return model(nodes, [value("x", ["n", 8])], [value("y", ["n", 8])], initializers=constants)
+
+
+def test_attributes_that_are_scales(tmp_path: Path) -> None:
+    proto = between_scales(x_scale=0.05, y_scale=0.05)
+    with pytest.raises(UsageError, match=r"the type of output 0 .*: nothing in the model says it.*'p:TYPE:DIMS'") as no:
+        extracted(tmp_path, proto, "acme::Own")
+    assert "--plugins" not in no.value.message, "it is the operator's own output"
+    found = extracted(tmp_path, proto, "acme::Own", declared=["p:int8:n,8"])
+    assert [tensor.scale for tensor in (*found.manifest.inputs, *found.manifest.outputs)] == ["x_scale", "y_scale"]
+    assert [one.name for one in found.manifest.plain_fields()] == ["mode"], "what reference() gets"
+    assert "def reference(x, *, mode)" in (found.project / "reference.py").read_text()
+    assert "the attributes x_scale, y_scale are the tensors' scales" in " ".join(found.notes)
+    assert found.cases
+    for case in found.cases.values():
+        assert [name for name in np.load(case).files if name.startswith("field.")] == ["field.mode"]
+    (case,) = saved_cases.read(found.manifest, found.project, {"mode": 1})
+    steps = case.point.feeds["x"] / np.float32(0.05)
+    np.testing.assert_allclose(steps, steps.round(), atol=1e-4)
+    assert 1 < abs(steps).max() < 128, "the numbers that INT8 stands for"
+
+
+def test_quantized_data_without_a_scale_is_no_case(tmp_path: Path) -> None:
+    found = extracted(tmp_path, between_scales(), "acme::Own", declared=["p:int8:n,8"])
+    assert not found.cases
+    assert any("no attribute <tensor>_scale" in note for note in found.notes)
+
+
+def test_attributes_that_are_scales_of_no_int8(tmp_path: Path) -> None:
+    node = helper.make_node("Own", ["x"], ["y"], "own", domain="acme", x_scale=0.5)
+    found = extracted(tmp_path, model([node]), "acme::Own")
+    assert [one.name for one in found.manifest.plain_fields()] == ["x_scale"]
+
+
+def test_attributes_that_are_scales_of_channels(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"x_scale has the name of x's scale.*--input 'x:int8:n,c:scale=x_scale'"):
+        extracted(tmp_path, between_scales(x_scale=[0.5] * 8), "acme::Own", declared=["p:int8:n,8"])
 
 
 def test_a_plugin_before_it_gives_shapes_and_values(tmp_path: Path) -> None:

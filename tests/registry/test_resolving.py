@@ -18,7 +18,7 @@ from pluginkit.cli.store import engine as engine_command
 from pluginkit.errors import CheckFailed, UsageError
 from pluginkit.importing.engines.loading import Deserialized
 from pluginkit.registry import engines, fetching, lock, plans
-from pluginkit.registry.bundles import conflicts
+from pluginkit.registry.bundles import conflicts, digests
 from pluginkit.registry.bundles.archive import Content, file_name
 from pluginkit.registry.bundles.archive import write as write_archive
 from pluginkit.registry.bundles.systems import described
@@ -153,6 +153,31 @@ def test_a_lock_is_kept(store: Store, make: Make, tmp_path: Path) -> None:
     assert [one.name for one in again.systems] == ["rtx=1.7,machine=x86_64", SYSTEM.key], "other systems stay"
     with pytest.raises(CheckFailed, match="nothing for"):
         again.system("sm=89")
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_locked_bundle_that_is_not_here(store: Store, make: Make, tmp_path: Path, other: bool) -> None:
+    """The lock and the model agree; the cure is to fetch, also where the store has another bundle of the plugin, and
+    where the parser would take the node for an operator of its own."""
+    plugins = (("Scale", "1", "acme"), ("Shift", "1", ""), ("Relu", "1", "acme"))
+    locked = make(plugins=plugins, release="1.0")
+    store.add(locked)
+    domain = helper.make_node("Shift", ["x"], ["y"], domain="acme")
+    path = model(tmp_path, node("Scale", namespace="acme"), domain, node("Relu", namespace="acme"))
+    written = lock.write(lock.path_for(path), [look(path, store)])
+    with Store.open(tmp_path / "bare") as bare:
+        if other:
+            bare.add(make(plugins=plugins, release="2.0"))
+        found = look(path, bare, locked=written.allowed())
+        assert [one.by for one in found.nodes] == ["missing"] * 3
+        lock.check(written, list(found.answers), path)
+        for one in found.problems:
+            assert f"the lock names the bundle {digests.short(locked.digest)}, which is in no store" in one.text
+            assert "pluginkit fetch MODEL.onnx --locked --from STORE" in one.fix
+        assert len(found.problems) == 3
+        bare.add(locked)
+        found = look(path, bare, locked=written.allowed())
+        assert (found.problems, found.exit_code) == ((), 0)
 
 
 def test_a_lock_and_a_model_that_no_longer_agree(store: Store, make: Make, tmp_path: Path) -> None:

@@ -328,7 +328,11 @@ def test_the_commands(packed: Path, model: Path, tmp_path: Path, capsys: pytest.
     assert run("registry", "export", *mine, "-o", tmp_path) == 3
     assert run("registry", "add", tmp_path / "none", *mine) == 2
     assert run("registry", "verify", "--store", tmp_path / "nothing") == 2
+    capsys.readouterr()
     assert run("registry", "env", "acme::Scale@7", *store) == 1
+    assert "There is: acme::Scale@1\n" in capsys.readouterr().err
+    assert run("registry", "env", "other::Unknown", *store) == 1
+    assert "pluginkit registry list" in capsys.readouterr().err
     assert run("resolve", model, *mine) == 1
     assert run("resolve", model, "--locked", *store) == 2, "there is no lock"
     assert run("fetch", *store) == 2

@@ -149,7 +149,9 @@ def test_who_may_publish_what(make: Make) -> None:
         assert (refused(make(), trusting(key(ACME, pattern)), signed(make())) == "") == fits, pattern
     two = trusting(key(ACME, "acme"), key(OTHER, "acme.more"))
     assert refused(content, two, mine, signed(content, OTHER)) == "", "two keys together"
-    assert "acme.more" in refused(content, two, mine)
+    assert "acme.more" in (reason := refused(content, two, mine))
+    assert "add the namespace to his `namespaces`" in two.hint(reason), "he is in trust.toml already"
+    assert "Put the publisher into" in two.hint(refused(content, two))
     assert refused(content, trusting()) == "it is not signed", "a file without keys trusts nobody"
 
 

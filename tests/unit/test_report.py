@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from pluginkit.cli import table, terminal
+from pluginkit.demands import DemandWarning
 from pluginkit.dtypes import DType
 from pluginkit.evaluators.protocol import Answers, Item, RunWork
 from pluginkit.manifest import Manifest
@@ -262,6 +263,15 @@ def test_the_last_line_of_a_green_run() -> None:
     good = report(case("opt", Outcome.PASSED), verdicts=(verdict(Outcome.PASSED),))
     assert last(good) == "MyPlugin: 1 passed of 1 cases; NVIDIA's builder took 1 of 1 networks; seed 7"
     assert table.closing(good).style == "bold green"
+
+
+def test_the_last_line_counts_the_warnings_that_are_printed() -> None:
+    """In a strict run warnings are failures, and not printed once more."""
+    warned = replace(case("opt", Outcome.PASSED), warnings=(DemandWarning("S2", "serialize", "a byte"),))
+    assert "; 1 warning; " in last(report(warned))
+    failed = replace(report(replace(warned, outcome=Outcome.FAILED)), strict=True)
+    assert "warning" not in last(failed)
+    assert "1 warning" in last(replace(failed, cases=(*failed.cases, replace(warned, unjudged="the GPU is too small"))))
 
 
 def test_the_last_line_says_of_how_many_networks_the_builder_was_not_asked() -> None:

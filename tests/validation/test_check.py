@@ -79,6 +79,7 @@ def test_in_this_process(compile_plugin: Compile) -> None:
     found = run(compile_plugin("clone_other"), "--include", "L1", "--in-process")
     assert found.return_value == 1
     assert "IPluginV2DynamicExt::clone: the clone serializes to other bytes" in found.output
+    assert found.output.endswith("1 check: 1 failed\nTensorRT's contract is not kept.\n")
     # What is refused of guessed sizes is none here either.
     assert run(compile_plugin("init_fails"), "--include", "L6", "--in-process").return_value == 0
     # B23 unloads the library, here too, and the others are asked all the same.
@@ -97,7 +98,8 @@ def test_reports(compile_plugin: Compile, tmp_path: Path) -> None:
     assert found.return_value == 6
     assert "crashed L1" in found.output
     assert "IPluginV2DynamicExt::clone: the process ended with SIGABRT" in found.output
-    assert "3 checks: 1 passed, 1 warning, 1 crashed" in found.output
+    assert "3 checks: 1 passed, 1 warning, 1 crashed\n" in found.output
+    assert found.output.endswith("TensorRT's contract is not kept: the plugin crashed or hung.\n")
 
     plain = json.loads(names["json"].read_text())
     assert {one["check"]: one["ending"] for one in plain["results"]} == {
@@ -121,8 +123,18 @@ def test_reports(compile_plugin: Compile, tmp_path: Path) -> None:
 @pytest.mark.compile
 def test_strict_and_wanted_creators(compile_plugin: Compile) -> None:
     library = compile_plugin("none")
-    assert run(library, "--include", "F7", "--timeout", "20").return_value == 0
-    assert run(library, "--include", "F7", "--timeout", "20", "--strict").return_value == 1
+    mild = run(library, "--include", "F7", "--timeout", "20")
+    assert (mild.return_value, "\nwarning F7 " in mild.output) == (0, True)
+    assert mild.output.endswith("1 check: 1 warning\nTensorRT's contract is kept, as far as was asked.\n")
+    strict = run(library, "--include", "F7", "--timeout", "20", "--strict")
+    assert (strict.return_value, "\nfailed F7 " in strict.output, "warning F7" in strict.output) == (1, True, False)
+    assert "\n1 check: 1 failed\nTensorRT's contract is kept, as far as was asked; what no" in strict.output
+    # What is for other classes is counted as skipped, so it is named.
+    skipped = run(library, "--include", "V1", "--include", "M1")
+    assert "skipped V1: only for v3\n" in skipped.output
+    assert skipped.output.endswith(
+        "2 checks: 2 skipped\nNothing was asked: whether TensorRT's contract is kept isn't known.\n"
+    )
     other = run(library, "--include", "F7", "--creator", "Other")
     assert isinstance(other.exception, UsageError)
     assert "It has Probe:1" in other.exception.hint
@@ -137,7 +149,7 @@ def test_a_baseline(compile_plugin: Compile, tmp_path: Path) -> None:
     assert f"2 known from now on, with --baseline '{known}'\n" in first.output
     again = run(library, *asked, "--baseline", known, "--strict")
     assert again.return_value == 0
-    assert "2 checks: 2 known" in again.output
+    assert "2 checks: 2 known\nTensorRT's contract is kept but for what the baseline knows" in again.output
     other = run(
         compile_plugin("create_namespace"), "--include", "I6", "--baseline", known, "--strict", "--timeout", "20"
     )

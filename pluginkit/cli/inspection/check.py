@@ -272,11 +272,26 @@ def _shown(report: ContractReport, *, verbose: bool) -> RenderableType:
         made = how.get(plugin.made, f"made of fields that are all {plugin.made}")
         lines.append(Text(f"{name} {plugin.version}: {plugin.base or 'base unknown'}, {made}"))
     quiet = () if verbose else (Ending.PASSED, Ending.KNOWN, Ending.SKIPPED)
-    lines += [_result(one) for one in report.results if one.ending not in quiet]
+    lines += [_result(one, report) for one in report.results if one.ending not in quiet]
     lines.append(_reasons(report))
-    counts = ", ".join(f"{report.count(one)} {one.value}" for one in Ending if report.count(one))
-    lines.append(Text(f"\n{len(report.results)} checks: {counts}", style="bold red" if report.bad else "bold green"))
+    lines.append(Text(f"\n{report.counts}\n{_told(report)}", style="bold red" if report.bad else "bold green"))
     return Group(*lines)
+
+
+def _told(report: ContractReport) -> str:
+    """Whether the contract is kept, for the last line."""
+    kinds = {CHECKS[one.check].kind for one in report.results if one.ending is Ending.FAILED}
+    if report.count(Ending.CRASHED):
+        return "TensorRT's contract is not kept: the plugin crashed or hung."
+    if "contract" in kinds:
+        return "TensorRT's contract is not kept."
+    if "declared" in kinds:
+        return "What pluginkit.toml declares is not kept."
+    if report.count(Ending.SKIPPED) == len(report.results):
+        return "Nothing was asked: whether TensorRT's contract is kept isn't known."
+    known = " but for what the baseline knows" if report.count(Ending.KNOWN) else ""
+    failed = "; what no document promises has failed, for the run is strict" if report.bad else ""
+    return f"TensorRT's contract is kept{known}, as far as was asked{failed}."
 
 
 def _known(report: ContractReport, new_baseline: Path | None) -> Text:
@@ -287,10 +302,10 @@ def _known(report: ContractReport, new_baseline: Path | None) -> Text:
     return Text(f"{count} known from now on, with --baseline {shlex.quote(str(new_baseline))}\n", style="dim")
 
 
-def _result(one: CheckResult) -> RenderableType:
-    asked = CHECKS[one.check]
+def _result(one: CheckResult, report: ContractReport) -> RenderableType:
+    asked, ending = CHECKS[one.check], report.ending_of(one)
     head = Text.assemble(
-        "\n", (one.ending.value, _STYLES[one.ending]), (f" {both(one.check)} ", "bold"), asked.title, f"  {one.plugin}"
+        "\n", (ending.value, _STYLES[ending]), (f" {both(one.check)} ", "bold"), asked.title, f"  {one.plugin}"
     )
     if one.ending is Ending.PASSED:
         return head
@@ -301,12 +316,14 @@ def _result(one: CheckResult) -> RenderableType:
 
 
 def _reasons(report: ContractReport) -> RenderableType:
-    """Why checks were skipped, each reason once."""
+    """Why checks were skipped, each reason once; where several plugins have it, how many checks that makes."""
     alike: dict[str, list[str]] = {}
     for one in report.results:
-        if one.ending is Ending.SKIPPED and not one.message.startswith("only for "):
+        if one.ending is Ending.SKIPPED:
             alike.setdefault(one.message, []).append(one.check)
-    lines = [
-        Text(f"\nskipped {', '.join(dict.fromkeys(names))}: {reason}", style="dim") for reason, names in alike.items()
-    ]
+    lines = []
+    for reason, names in alike.items():
+        once = dict.fromkeys(names)
+        times = f" ({len(names)} of several plugins)" if len(names) > len(once) else ""
+        lines.append(Text(f"\nskipped {', '.join(once)}{times}: {reason}", style="dim"))
     return Group(*lines)

@@ -132,6 +132,9 @@ def chosen_for(name: str, resolver: Resolver) -> Chosen:
     if answer.chosen is None:
         reasons = "".join(f"\n  {one.bundle}: {'; '.join(one.reasons)}" for one in answer.rejected)
         hint = answer.fix("pluginkit registry list shows what there is.")
+        if answer.others:
+            names = ", ".join(f"{f'{space}::' if space else ''}{plugin}@{one}" for plugin, one, space in answer.others)
+            hint = f"Versions and namespaces are exact. There is: {names}"
         raise CheckFailed(f"Nothing implements {shown(identity)}.{reasons}", hint=hint)
     return answer.chosen
 

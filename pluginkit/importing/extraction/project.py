@@ -274,6 +274,12 @@ def _cases(
         if len(files) == CASES:
             break
         arrays = _arrays(selection, found, label, captured[label])
+        if arrays is None:
+            notes.append(
+                f"the data of {label} is not kept as a case: it is in INT8 or FP8, and the node has no attribute "
+                "<tensor>_scale that says what a step is worth"
+            )
+            continue
         if sum(array.size for array in arrays.values()) > LARGE:
             notes.append(f"the data of {label} is not kept as a case: it has more than {LARGE} elements")
             continue
@@ -287,24 +293,38 @@ def _cases(
     return files
 
 
-def _arrays(selection: Selection, found: NodeSignature, label: str, captured: Captured) -> dict[str, Array]:
+def _arrays(selection: Selection, found: NodeSignature, label: str, captured: Captured) -> dict[str, Array] | None:
+    """What a case's file has; None where quantized data has no scale, for cases have real numbers."""
     inputs, outputs = captured
-    arrays: dict[str, Array] = {}
+    node = selection.nodes[selection.labels.index(label)]
+    own = {one.name: one for one in node.attribute}
+    scales = {name: one.f for name, one in own.items() if one.type == onnx.AttributeProto.FLOAT}
+    tensors: list[tuple[str, str, Array]] = []
     for name, position in zip(found.input_names, found.positions, strict=True):
         array = inputs[position]
         assert array is not None
-        arrays[f"input.{name}"] = _narrow(array)
-    node = selection.nodes[selection.labels.index(label)]
-    own = {one.name: one for one in node.attribute}
+        tensors.append(("input", name, array))
+    tensors += [("output", name, array) for name, array in zip(found.output_names, outputs or (), strict=False)]
+    if any(_is_quantized(array) and f"{name}_scale" not in scales for _, name, array in tensors):
+        return None
+    arrays: dict[str, Array] = {
+        f"{kind}.{name}": _narrow(array, scales.get(f"{name}_scale", 1.0)) for kind, name, array in tensors
+    }
     for field in found.fields:
         value = fields.value_of(own[field.name]) if field.name in own else field.values[0]
         arrays[f"field.{field.name}"] = np.asarray(value)
-    for name, array in zip(found.output_names, outputs or (), strict=False):
-        arrays[f"output.{name}"] = _narrow(array)
     return arrays
 
 
-def _narrow(array: Array) -> Array:
-    """As a plugin has it: float64 is float32 there; bfloat16, which NumPy's files don't know, is kept as float32."""
+def _is_quantized(array: Array) -> bool:
+    kind = ELEMENTS.get(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+    return kind is not None and kind.is_quantized
+
+
+def _narrow(array: Array, scale: float) -> Array:
+    """As a plugin has it: float64 is float32 there; bfloat16, which NumPy's files don't know, is kept as float32; what
+    is quantized is the number that it stands for, with a step of `scale`."""
+    if _is_quantized(array):
+        return array.astype(np.float32) * np.float32(scale)
     kind = ELEMENTS.get(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
     return array.astype(np.float32) if kind is not None and array.dtype.kind not in "iu" else array

@@ -117,6 +117,11 @@ def read(selection: Selection, nodes: Sequence[NodeFacts], types: Sequence[DType
     ]
     if against:
         raise _refused(selection, against)
+    if scales := _own_scales(fields, (*ins, *outs), against):
+        notes.append(f"the attributes {', '.join(scales)} are the tensors' scales: tests choose their values.")
+        fields = [field for field in fields if field.name not in scales]
+    if against:
+        raise _refused(selection, against)
     ranges = symbols.ranges()
     alike = {} if opened or reader.constant else symbols.alike()
     for name, other in alike.items():
@@ -162,10 +167,37 @@ def _of_any_rank(
 
 def _refused(selection: Selection, against: Sequence[str]) -> UsageError:
     lines = "".join(f"\n  {one}" for one in dict.fromkeys(against))
+    change = "change the model where it says so"
     return UsageError(
         f"{selection.operator} has no signature that a pluginkit.toml can have:{lines}",
-        hint="Choose one of its nodes by --node, or change the model where it says so.",
+        hint=f"Choose one of its nodes by --node, or {change}."
+        if len(selection.nodes) > 1
+        else f"{change.capitalize()}, or give what is not known.",
     )
+
+
+def _own_scales(fields: Sequence[AttributeFacts], tensors: Sequence[str], against: list[str]) -> list[str]:
+    """The attributes that are what a new project's tensors in INT8 or FP8 have for a scale, by name.
+
+    Args:
+        fields: of all attributes.
+        tensors: as `--input` and `--output` take them.
+        against: gets what is in the way.
+    """
+    found: list[str] = []
+    for tensor in tensors:
+        name, kinds = tensor.split(":")[:2]
+        field = next((one for one in fields if one.name == f"{name}_scale"), None)
+        if field is None or not any(DType(kind).is_quantized for kind in kinds.split(",")):
+            continue
+        if isinstance(field.values[0], float):
+            found.append(field.name)
+        else:
+            against.append(
+                f"the attribute {field.name} has the name of {name}'s scale, and is no single float: write a project "
+                f"by --input '{tensor}:scale={field.name}' --field '{field.option}', and --output"
+            )
+    return found
 
 
 def _positions(found: Sequence[tuple[int, ...]], what: str, against: list[str]) -> tuple[int, ...]:
@@ -277,9 +309,12 @@ class _Tensors:
 
 def _type_problem(what: str, kind: int, label: str, tensor: str) -> str:
     if not kind:
+        made = what.startswith("output")
+        why = "nothing in the model says it" if made else "it is behind an operator that ONNX does not have"
+        project = "" if made else ", or the project of that operator's plugin by --plugins"
         return (
-            f"the type of {what} of node {label} is not known: it is behind an operator that ONNX does not have. Give "
-            f"it by --shape '{shown(tensor)}:DIMS', or the project of that operator's plugin by --plugins"
+            f"the type of {what} of node {label} is not known: {why}. Give it by --shape '{shown(tensor)}:TYPE:DIMS', "
+            f"as in '{shown(tensor)}:int8:n,64,56,56'{project}"
         )
     name = type_name(kind)
     cast = "change its type"

@@ -45,6 +45,7 @@ else:
 
 VARIABLE = "PLUGINKIT_TRUST"
 FILE_NAME = "trust.toml"
+_NOT_HIS = "may not publish the namespace"
 
 
 def _key(text: str) -> str:
@@ -204,7 +205,7 @@ class Policy:
             return f"the {what} '{signers[0].name}' has expired on {signers[0].expires}"
         left = sorted(one for one in needed if not any(_any(one, key.namespaces) for key in valid))
         names = ", ".join(f"'{one.name}'" for one in valid)
-        return f"{names} may not publish the namespace '{left[0]}'" if left else ""
+        return f"{names} {_NOT_HIS} '{left[0]}'" if left else ""
 
     def check(self, bundle: Bundle, digest: str, signatures: Sequence[bytes], *, remote: bool) -> None:
         """Refuse a bundle that isn't taken.
@@ -223,6 +224,11 @@ class Policy:
         """What to do about a refusal."""
         if "revoked" in reason:
             return "Don't use it: take another release."
+        if _NOT_HIS in reason:
+            return (
+                f"If the publisher may: add the namespace to his `namespaces` in {self.path} (docs/registry.md, "
+                "'Trust'); --unsigned takes it without."
+            )
         return f"Put the publisher into {self.path} (docs/registry.md, 'Trust'); --unsigned takes it without."
 
 

@@ -25,7 +25,7 @@ NEWEST = 12
 def obstacle(driver: DriverInfo) -> str:
     """Why engines can't be run with this driver's first GPU; empty if they can."""
     if not driver.gpus:
-        return "no GPU here ('pluginkit info' says why)"
+        return "no GPU here"
     capability = driver.gpus[0].capability
     if capability in CAPABILITIES or int(capability.partition(".")[0]) >= NEWEST:
         return ""
