@@ -357,8 +357,8 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     revision = found.source.revision + (" with changes" if found.source.changed else "")
-    facts = {"digest": digest, "store": str(store.folder), "license": found.license or "not said",
-            "sources": revision or "not said", "made by": found.made_by}  # fmt: skip
+    facts = {"digest": digest, "store": str(store.folder), "license": found.license or "not stated",
+            "sources": revision or "not stated", "made by": found.made_by}  # fmt: skip
     for name, text in facts.items():
         table.add_row(name, Text(text))
     parts: list[Any] = [Text(found.label, style="bold"), table]
