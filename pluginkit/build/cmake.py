@@ -89,9 +89,8 @@ def run_tool(command: Sequence[str | Path], folder: Path, progress: Progress, be
         _refuse_full_disk(result.stdout, folder)
         tail = _ESCAPES.sub("", result.stdout).splitlines()[-20:]
         message = "\n".join(output.errors or tail or [f"{command[0]} ended with {result.status}."])
-        raise BuildFailed(
-            message, hint="\n  ".join(filter(None, (hint_for(message), f"The whole output is in {log}.")))
-        )
+        hint = hint_for(message) or "Correct what is named above, where it is in your files."
+        raise BuildFailed(message, hint=f"{hint}\n  The whole output is in {log}.")
 
 
 def _refuse_full_disk(output: str, folder: Path) -> None:

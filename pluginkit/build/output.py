@@ -20,6 +20,10 @@ _NEWER_RUNTIME = (
     "Take that one ($CXX), or install pluginkit's wheel for Linux, whose runtime g++ 9 and all newer ones link."
 )
 _HINTS = (
+    (
+        r"no match for .operator\[\]. .*(pluginkit::Shape).* and |(pluginkit::Shape).? does not provide a subscript",
+        "A {0} has no []: the size of dimension i is shape.dims[i], and there are shape.rank of them.",
+    ),
     (r"undefined reference to .?(getPluginRegistry|getLogger|createInfer\w+)", _OTHERS_SYMBOL),
     (
         r"undefined reference to .?(cublas\w+|cudnn\w+)",

@@ -18,5 +18,5 @@ def option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         "asked_for",
         multiple=True,
         metavar="TENSORRT,...",
-        help=f"The TensorRT that it is for, of {NAMES}. May be repeated. Default: {default}.",
+        help=f"TensorRT that the plugin is for: one or more of {NAMES}. May be repeated. Default: {default}.",
     )

@@ -139,7 +139,7 @@ def _answers(model: onnx.ModelProto, node: onnx.NodeProto, native: Callable[[str
             why = definitions.NOT_WRITTEN.get(node.op_type)
             reason = f"no: {why}" if why else "not defined in ONNX, which defines it by no other operators"
             return reason, "", "", False
-        return "known to its author only: its domain says nothing about it", "", "", False
+        return "not known: no definition by other operators was found", "", "", False
     kinds = [inner.op_type for inner in definitions.nodes(definition.nodes)]
     missing = sorted({kind for kind in kinds if not native(kind)})
     if missing:

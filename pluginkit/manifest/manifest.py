@@ -56,7 +56,7 @@ class Manifest(ManifestModel):
             raise UsageError(
                 f"{where} has {len(open_lines)} line{'s' * (len(open_lines) > 1)} to fill in:\n"
                 + "\n".join(f"  line {number}: {what}" for number, what in open_lines),
-                hint="Correct what stands before each mark '# FILL IN', and remove the mark.",
+                hint="Correct what each mark '# FILL IN' is about, on its line or below it, and remove the mark.",
             )
         try:
             content = tomllib.loads(text)

@@ -82,6 +82,8 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "scale_names": ", ".join(dict.fromkeys(f"`{t.scale}`" for t in tensors if t.scale)),
         "float8": DType.FLOAT8 in quantized,
         "quantized": " or ".join(kind.short for kind in quantized),
+        "one_precision": _one_precision(manifest),
+        "summed": _summed(manifest),
         "half": any(DType.FLOAT16 in t.types for t in tensors),
         "bfloat16": any(DType.BFLOAT16 in t.types for t in tensors),
         "vectorized": any(form is not Format.LINEAR for t in tensors for form in t.formats),
@@ -100,6 +102,24 @@ def snippets(manifest: Manifest) -> dict[str, Any]:
         "batched": manifest.batch() is not None,
     }
     # fmt: on
+
+
+def _summed(manifest: Manifest) -> str:
+    """Of what the generated layer is a leaky ReLU: the words for it in comments."""
+    multiplied, added = cpp_fields.split(manifest.plain_fields())
+    inputs = "inputs" if len(manifest.execution_inputs()) > 1 else "input"
+    if added:
+        return f"the sum of the {inputs} and the fields" + (f" but {multiplied.name}" if multiplied else "")
+    return f"the sum of the {inputs}" if inputs == "inputs" else "the input"
+
+
+def _one_precision(manifest: Manifest) -> str:
+    """What README says of testing one of several precisions; empty where there is one only."""
+    found = [kind for kind in manifest.precisions() if not kind.is_integer]
+    if len(found) < 2:
+        return ""
+    kind = DType.INT8 if DType.INT8 in found else found[0]
+    return f"; --{kind.short.lower()} for that one only"
 
 
 def _tensor(manifest: Manifest, tensor: Tensor) -> dict[str, Any]:

@@ -167,9 +167,14 @@ def _test(manifest: Manifest) -> list[str]:
         for index, output in enumerate(manifest.with_fields({}).outputs):
             number = whole_value(manifest, output) * ((total >= 0) if is_whole(output) else expected)
             number = sizes.get(output.name, number)
-            lines.append(f"expected = np.full({output.dims({**env, **sizes})}, {float(number)!r})")
+            lines.append(f"expected = np.full({output.dims({**env, **sizes})}, {_short(float(number))!r})")
             lines.append(f"np.testing.assert_allclose(outputs[{index}], expected)")
     return lines
+
+
+def _short(number: float) -> float:
+    """-0.3 for -0.30000000000000004, which is within the comparison's tolerance of it."""
+    return float(f"{number:.12g}")
 
 
 def _eager(manifest: Manifest) -> dict[str, list[str]]:

@@ -27,7 +27,7 @@ _MAX_NUMBER = 2**31 - 1
 _TEST_SECTION = (
     "",
     "[test]",
-    "# Robustness that no TensorRT document demands (docs/demands.md) counts, too: its warnings fail.",
+    "# Warnings, of what no TensorRT document demands (docs/demands.md), are failures too.",
     "strict = true",
 )
 DEFAULT_INPUT = "x:float32,float16,int8:n,c,h,w"

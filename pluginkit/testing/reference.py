@@ -192,7 +192,10 @@ class Reference:
     def _raised(self, error: BaseException) -> CheckFailed:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.where]
         line = f", line {frames[-1].lineno}" if frames else ""
-        return self._wrong(f"raised {type(error).__name__}: {error}", line)
+        found = self._wrong(f"raised {type(error).__name__}: {error}", line)
+        if isinstance(error, NotImplementedError):
+            return CheckFailed(found.message, hint="Write in reference(), in NumPy, what the layer computes.")
+        return found
 
     def _wrong(self, what: str, line: str = "") -> CheckFailed:
         return CheckFailed(f"{self.where}{line}: reference() {what}.", hint=_form(self._manifest))

@@ -79,6 +79,8 @@ CMake Error at CMakeLists.txt:4 (pluginkit_add_plugin):
     ("x.cpp:1:10: fatal error: missing.h: No such file or directory", "missing.h is in none"),
     ("x.cpp:1:10: fatal error: 'missing.h' file not found", "missing.h is in none"),
     ("multiple definition of `getCreators'; a.o", "one source only"),
+    ("error: no match for ‘operator[]’ (operand types are ‘const pluginkit::Shape’ and ‘int’)", "shape.dims[i]"),
+    ("error: type 'const pluginkit::Shape' does not provide a subscript operator", "shape.dims[i]"),
     ("x.cpp:1: error: expected ';'", ""),
 ])  # fmt: skip
 def test_hints(text: str, output: str) -> None:

@@ -509,7 +509,7 @@ def test_a_window_begins_as_one_with_sizes_that_hold_it(tmp_path: Path) -> None:
     assert height % width
     assert width % height
     assert {field.name: field.min for field in manifest.plain_fields()} == {"window": 1, "step": 1}
-    assert found.toml.count("# check: taken for a field of a window: is 1 the least?") == 2
+    assert found.toml.count("# check: taken for a field of a window, with 1 as its least value: is it?") == 2
 
 
 def test_a_window_larger_than_the_least_image_is_tried_where_it_has_a_place(tmp_path: Path) -> None:
@@ -548,7 +548,7 @@ def test_sizes_of_open_dimensions_differ_where_the_model_takes_that(tmp_path: Pa
 def test_two_sizes_that_the_model_has_once_differ_at_max(tmp_path: Path) -> None:
     found = extracted(tmp_path, images("Own", value("y", ["n", 4, 8, 8]), 8), "acme::Own")
     assert found.manifest.profiles[0].symbols == {"n": (1, 4, 16), "c": (4, 4, 4), "h": (8, 8, 9), "w": (8, 8, 8)}
-    assert "# check: h is 8 as w is: max is one more" in found.toml
+    assert "# check: h and w are both 8 in the model; h's max is 9" in found.toml
     static = extracted(tmp_path, images("Own", value("y", ["n", 4, 8, 8]), 8), "acme::Own", base="ioext", name="Static")
     assert static.manifest.profiles[0].symbols == {"n": (4, 4, 4), "c": (4, 4, 4), "h": (8, 8, 8), "w": (8, 8, 8)}
     assert not static.checks

@@ -205,7 +205,7 @@ def test_what_is_printed_of_a_library_for_the_cpu_runs_there(
     assert cli.run(["resolve", str(tmp_path / "MODEL.onnx"), "--store", str(store)]) == 0
     output = capsys.readouterr().out
     assert not {"trtexec", "tritonserver", "export"} & set(output.split())
-    command = output.partition("What has other programs load it: pluginkit ")[2].splitlines()[0]
+    command = output.partition("To load it in other programs: pluginkit ")[2].splitlines()[0]
     assert cli.run(shlex.split(command)) == 0
     output = capsys.readouterr().out
     assert not {"trtexec", "tritonserver", "export"} & set(output.split())

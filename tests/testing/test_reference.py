@@ -83,6 +83,13 @@ def test_what_a_call_does_wrong(tmp_path: Path, body: str, message: str) -> None
     assert FORM in caught.value.hint
 
 
+def test_one_that_is_not_written_is_to_be_written(tmp_path: Path) -> None:
+    text = "def reference(x, *, alpha):\n    raise NotImplementedError('say what the layer means')\n"
+    with pytest.raises(CheckFailed, match=r"line 2: .* NotImplementedError: say what") as caught:
+        Reference.load(written(tmp_path, text), LEAKY)([X], {"alpha": 0.5})
+    assert caught.value.hint.startswith("Write in reference()")
+
+
 def test_a_wrong_signature_is_the_references_fault(tmp_path: Path) -> None:
     reference = Reference.load(written(tmp_path, "def reference(x): return x"), LEAKY)
     with pytest.raises(CheckFailed, match=r"TypeError: .*alpha"):

@@ -232,7 +232,7 @@ def test_what_a_signature_lacks_for_the_pattern_that_it_looks_like_is_said() -> 
         manifest, _ = signature.manifest("Some", **given)
         return " / ".join(patterns.advice(manifest, patterns.chosen(manifest, "")))
 
-    assert "looks like a pool, and isn't one: the field 'kernel' may be less than 1" in said(
+    assert "looks like a pool, but --kernel pool is not for it: the field 'kernel' may be less than 1" in said(
         **{**POOL, "fields": ["kernel:int32=2", *POOL["fields"][1:]]}
     )
     assert "looks like a gather" in said(**{**GATHER, "outputs": ["y:float32:b,s,d"]})

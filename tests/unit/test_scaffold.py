@@ -269,6 +269,26 @@ def test_the_readme_says_what_the_signature_says(tmp_path: Path) -> None:
     assert "| `alpha` | float32 | `0.5` |" in plain
 
 
+@pytest.mark.parametrize(
+    ("types", "fields", "option", "layer"),
+    [
+        ("float32", ["a:float32=1"], "", "the input"),
+        ("float32,float16", ["a:float32=1", "b:float32=1"], "; --fp32 for that one only",
+         "the sum of the input and the fields but a"),
+        ("float16,int8", None, "; --int8 for that one only", "the input"),
+    ],
+)  # fmt: skip
+def test_texts_name_the_precisions_and_terms_that_there_are(
+    types: str, fields: list[str] | None, option: str, layer: str, tmp_path: Path
+) -> None:
+    project = scaffold.new("My", directory=tmp_path, inputs=[f"x:{types}:n,c"], fields=fields)
+    readme = (project / "README.md").read_text()
+    assert f"against reference.py{option}\n" in readme
+    assert ("and `scale`" in readme) == ("int8" in types)
+    assert f'"""Leaky ReLU of {layer}.' in (project / "reference.py").read_text()
+    assert f"a leaky ReLU of {layer}." in (project / "src" / "my.cu").read_text()
+
+
 def test_double_braces_of_cpp_survive_the_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 

@@ -304,8 +304,11 @@ def _signed(policy: Policy, bundle: Bundle, digest: str, signatures: list[bytes]
     if not signatures:
         return "not signed"
     names = ", ".join(f"'{one.name}'" for one in policy.signers(bundle, digest, signatures))
-    where = policy.path if policy.file else f"{policy.path}, which isn't there"
-    return f"signed by {names}" if names else f"signed by none of those in {where} ({len(signatures)} signatures)"
+    if names:
+        return f"signed by {names}"
+    if not policy.file:
+        return f"signed, but no signer is trusted: there is no {policy.path}"
+    return f"signed, but by none of the signers in {policy.path}"
 
 
 def _list(named: tuple[Path, ...], text: str, asked: RegistryOptions, *, as_json: bool) -> int:
@@ -357,8 +360,8 @@ def _bundle(found: Bundle, digest: str, store: Store) -> Group:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     revision = found.source.revision + (" with changes" if found.source.changed else "")
-    facts = {"digest": digest, "store": str(store.folder), "license": found.license or "not said",
-            "sources": revision or "not said", "made by": found.made_by}  # fmt: skip
+    facts = {"digest": digest, "store": str(store.folder), "license": found.license or "not stated",
+            "sources": revision or "not stated", "made by": found.made_by}  # fmt: skip
     for name, text in facts.items():
         table.add_row(name, Text(text))
     parts: list[Any] = [Text(found.label, style="bold"), table]

@@ -81,7 +81,7 @@ def command(
         if libraries and not locked:
             names = [f"{space}::{name}@{version}" for name, version, space in found[0].answers]
             words = ["pluginkit", "registry", "env", *asked_again(named, asked), *names]
-            console.print(Text.assemble("\nWhat has other programs load it: ", (shlex.join(words), "bold")))
+            console.print(Text.assemble("\nTo load it in other programs: ", (shlex.join(words), "bold")))
     if write:
         lock.write(path, found)
         console.print(

@@ -127,7 +127,10 @@ def read(selection: Selection, nodes: Sequence[NodeFacts], types: Sequence[DType
     for name, other in alike.items():
         low, opt, high = ranges[name]
         ranges[name] = (low, opt, high + 1)
-        text = f"{name} is {opt} as {other} is: max is one more, so that exchanging them shows. Does it take that?"
+        text = (
+            f"{name} and {other} are both {opt} in the model; {name}'s max is {high + 1}, to test that they are not "
+            "confused. May they differ?"
+        )
         reader.checks.append(SignatureGuess("profiles", "default", "symbols", text))
     return NodeSignature(
         tuple(ins),
@@ -351,7 +354,8 @@ def _bounded(field: AttributeFacts, window: Mapping[str, int], checks: list[Sign
     if field.name not in window or len(field.values) > 1:
         return field
     least = min([window[field.name], *map(int, numbers(field.values[0]))])
-    checks.append(SignatureGuess("fields", field.name, "min", f"taken for a field of a window: is {least} the least?"))
+    guess = f"taken for a field of a window, with {least} as its least value: is it?"
+    checks.append(SignatureGuess("fields", field.name, "min", guess))
     return field.at_least(least)
 
 

@@ -176,7 +176,7 @@ class Transport:
                 hint=f"Another authority: its certificate in {certificates.own_folder() / host}/ca.crt, or "
                 "REQUESTS_CA_BUNDLE=FILE.",
             )
-        hint = "Is the name right, the registry running, and a proxy (HTTPS_PROXY) needed?"
+        hint = "Check the name, whether the registry runs, and whether a proxy is needed (HTTPS_PROXY)."
         if isinstance(error, requests.exceptions.ReadTimeout):
             return RegistryUnavailable(f"{host} was silent for {READ:.0f} s.", hint="Try again; what came is kept.")
         return RegistryUnavailable(f"{host} cannot be reached: {_root(error)}.", hint=hint)

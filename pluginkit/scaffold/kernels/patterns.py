@@ -187,7 +187,7 @@ def advice(manifest: Manifest, name: str) -> list[str]:
     found = [f"--kernel {'|'.join(fit)} for another one"] if fit else []
     for one, pattern in PATTERNS.items():
         if one != name and pattern.resembles(manifest) and (problem := pattern.misfit(manifest)):
-            found.append(f"it looks like a {one}, and isn't one: {problem}")
+            found.append(f"it looks like a {one}, but --kernel {one} is not for it: {problem}")
     weights = rows.misfit(manifest) == "" and any(
         field.name.lower().startswith(("eps", "epsilon")) for field in manifest.plain_fields()
     )

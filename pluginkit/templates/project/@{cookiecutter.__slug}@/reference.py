@@ -15,7 +15,7 @@ import numpy as np
     Inputs are float64 arrays@{ plugin.py_fields_doc }@.
     """
 @% else %@
-    """Leaky ReLU of the sum of the inputs@{ " and the fields" if plugin.biases }@@{ "; output k is k times that" if plugin.outputs|length > 1 }@.
+    """Leaky ReLU of @{ plugin.summed }@@{ "; output k is k times that" if plugin.outputs|length > 1 }@.
 
 @% if plugin.whole %@
     Integer output number k is k where the sum is not negative, else 0.

@@ -24,6 +24,7 @@ def load_reference():
 
 
 def test_the_reference_on_numbers_worked_out_by_hand() -> None:
+    """For the function that `pluginkit new` writes: change the numbers with it."""
 @% for line in plugin.py_test %@
     @{ line }@
 @% endfor %@

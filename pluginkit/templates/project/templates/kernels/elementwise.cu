@@ -16,8 +16,8 @@ namespace
 namespace kernels = pluginkit::kernels;
 
 @% include "parts/numbers.cu" %@
-//! The layer: a leaky ReLU of the sum of the inputs. It computes in float for every tensor type; pluginkit/kernels
-//! loads and stores 16 bytes at a time.
+//! The layer: a leaky ReLU of @{ plugin.summed }@.
+//! It computes in float for every tensor type; pluginkit/kernels loads and stores 16 bytes at a time.
 @% if plugin.whole %@
 //! An INT32 output marks where the sum is not negative.
 @% endif %@

@@ -142,7 +142,7 @@ __device__ float* scratch(void* workspace, int64_t bytes, int64_t i)
 }
 
 @% endif %@
-//! The layer: a leaky ReLU of the sum of the inputs. T is the element type of the precision.
+//! The layer: a leaky ReLU of @{ plugin.summed }@. T is the element type of the precision.
 @% if plugin.whole %@
 //! An INT32 output marks where the sum is not negative.
 @% endif %@
