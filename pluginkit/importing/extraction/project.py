@@ -325,6 +325,6 @@ def _narrow(array: Array, scale: float) -> Array:
     """As a plugin has it: float64 is float32 there; bfloat16, which NumPy's files don't know, is kept as float32; what
     is quantized is the number that it stands for, with a step of `scale`."""
     if _is_quantized(array):
-        return array.astype(np.float32) * np.float32(scale)
+        return np.asarray(array.astype(np.float32) * np.float32(scale))
     kind = ELEMENTS.get(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
     return array.astype(np.float32) if kind is not None and array.dtype.kind not in "iu" else array
